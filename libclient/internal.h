@@ -1,7 +1,7 @@
 /* What the files of libshmbloom share, and what `ctl` links from the static library. Never installed.
  *
  *   open.c        shmbloom_open, close: options, the handle
- *   lookup.c      shmbloom_contains: the two gates, then the bits
+ *   lookup.c      shmbloom_contains: the two gates, then the bits; hashes
  *   resolve.c     the slow path: control, slot, segment, in that order
  *   folder.c      finding and trusting the runtime folder
  *   control.c     mapping and checking control, slots by name
@@ -10,7 +10,9 @@
  *   add.c         shmbloom_add
  *   connection.c  a socket to the daemon, commands out, replies in, by a deadline
  *   info.c        shmbloom_get_info
- *   text.c        names of doubts, layouts ...; shmbloom_strerror
+ *   text.c        names of doubts, layouts, faults ...; shmbloom_strerror
+ *
+ * handle.h is what they share among themselves only.
  */
 #ifndef SHMBLOOM_INTERNAL_H
 #define SHMBLOOM_INTERNAL_H
@@ -50,17 +52,24 @@ struct shmbloom__connection {
     pid_t owner; /* a forked child must not use its parent's connection */
     char *input;
     size_t input_capacity, input_begin, input_end;
+    char *output; /* commands that wait to be sent */
+    size_t output_capacity, output_size;
     uint8_t control_uuid[SHMBLOOM_UUID_BYTES]; /* of the daemon that answered HELLO */
 };
 
-#define SHMBLOOM__CONNECTION_CLOSED {.fd = -1}
+/* Every field, since a C++ compiler warns of those left out. */
+#define SHMBLOOM__CONNECTION_CLOSED \
+    {.fd = -1, .owner = 0, .input = NULL, .input_capacity = 0, .input_begin = 0, .input_end = 0, .output = NULL, \
+     .output_capacity = 0, .output_size = 0, .control_uuid = {0}}
 
 int64_t shmbloom__monotonic_ns(void);
 
 /* Connects to <runtime_dir>/socket, without HELLO. 0; -ECONNREFUSED, -ENOENT (no socket), -EACCES, -EAGAIN (backlog
  * full), -ENAMETOOLONG, -ETIMEDOUT, -EMFILE ... On failure the connection is closed. Does not retry. */
 int shmbloom__connect(struct shmbloom__connection *c, const char *runtime_dir, int64_t deadline_ns);
+/* Closes the socket; the buffers stay for the next one. shmbloom__free_connection frees them too. */
 void shmbloom__disconnect(struct shmbloom__connection *c);
+void shmbloom__free_connection(struct shmbloom__connection *c);
 
 /* Sends one command of `count` arguments. 0 or -errno; on failure the connection is closed. */
 int shmbloom__send(struct shmbloom__connection *c, const struct shmbloom__argument *arguments, size_t count,
@@ -99,7 +108,7 @@ int shmbloom__contains_hash(shmbloom_filter *f, uint64_t hash_domain, uint64_t h
 #define SHMBLOOM__ADD_BATCH 65536u
 int shmbloom__add_hashes(shmbloom_filter *f, uint64_t hash_domain, const uint64_t *hashes, size_t n, uint8_t *answers);
 
-/* Folder of the control that this handle has mapped, "" when none. */
+/* Folder of the control that this handle has mapped. */
 const char *shmbloom__runtime_dir(const shmbloom_filter *f);
 
 /* Names of the filters that a daemon's control holds now, without a handle: calls `visit` for each until it returns

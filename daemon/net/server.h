@@ -28,7 +28,7 @@ struct Peer {
 using SessionId = std::uint64_t; // never reused by one server
 
 struct Response {
-    std::string bytes; // RESP
+    std::string bytes;  // RESP
     bool close = false; // after the bytes are sent
 };
 
@@ -37,37 +37,45 @@ class Handler {
   public:
     virtual ~Handler() = default;
 
-    // Runs one command of at least one argument. The arguments live until `done` was called. `done` must be called exactly
-    // once, at once or later, on the loop's thread; the session's next command waits for it. Calling it after the session
-    // closed is fine. Must not throw.
+    // Runs one command of at least one argument. The arguments live until `done` was called. `done` must be called
+    // exactly once, at once or later, on the loop's thread; the session's next command waits for it, and `done` called
+    // later never calls execute() from within. Calling it after the session or the server is gone is fine. Must not
+    // throw.
     virtual void execute(SessionId session, const Peer &peer, const std::vector<std::string_view> &arguments,
                          std::function<void(Response)> done) = 0;
 
     // The session is gone: closed by either side, or refused. Called once, after which `execute` is not called for it.
+    // Not called while a command executes (its peer's going is seen when it is done), unless by abandon(). A peer that
+    // closed its end is first given what it sent before: commands are executed though nobody reads the replies.
+    // Sessions that never executed a command are told of, too.
     virtual void closed(SessionId session) = 0;
 };
 
 struct Limits {
-    std::size_t input_memory_bytes = std::size_t{256} << 20; // over all sessions; one request at most a quarter
-    std::size_t unread_output_bytes = std::size_t{1} << 20;  // above this a session is not read until it drained
-    std::size_t arguments = std::size_t{1} << 20;            // of one request
+    // Over all sessions; one request at most a quarter; the last eighth is kept for requests of a few KiB.
+    std::size_t input_memory_bytes = std::size_t{256} << 20;
+    std::size_t unread_output_bytes = std::size_t{1} << 20; // above this a session is not read until it drained
+    std::size_t arguments = std::size_t{1} << 20;           // of one request
+    std::size_t connections = SIZE_MAX; // more are refused with BUSY; leave descriptors for files below RLIMIT_NOFILE
 };
 
 class Server {
   public:
-    // Replaces whatever stands at socket_path, listens with mode 0660. Throws std::system_error (path too long: ENAMETOOLONG
-    // with a message that names the 107 characters).
+    // Replaces a socket that stands at socket_path (anything else: EEXIST), listens with mode 0660. Throws
+    // std::system_error (path too long: ENAMETOOLONG with a message that names the 107 characters). `io` and `handler`
+    // live longer.
     Server(boost::asio::io_context &io, const std::string &socket_path, Handler &handler, Limits limits);
     ~Server(); // closes all sessions, without calling the handler; leaves the socket's name
 
     Server(const Server &) = delete;
     Server &operator=(const Server &) = delete;
 
-    // No new connections and no new commands; `done` is called when every command that was executing has been replied to
-    // and its reply sent or its session closed.
+    // No new connections and no new commands, also of those received already; `done` is called (once, posted) when
+    // every command that was executing has been replied to, its reply and those before it are sent or its session
+    // closed. A peer that does not read holds this up: end it with abandon() after a time. Called once.
     void drain(std::function<void()> done);
 
-    // Closes everything at once; replies that were not sent are not sent.
+    // Closes everything at once; replies that were not sent are not sent. A drain's `done` is called, posted.
     void abandon();
 
     std::size_t session_count() const;

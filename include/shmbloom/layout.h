@@ -278,11 +278,12 @@ static inline void shmbloom_copy_to_shared(void *to, const void *from, size_t by
 /* Copies all of a slot but its gate. Returns the gate that the copy belongs to, 0 when there is none: no filter, or
  * the slot is just being changed (ask again later; a lookup answers 2 meanwhile). */
 static inline uint64_t shmbloom_read_slot(const struct shmbloom_slot *slot, struct shmbloom_slot *copy) {
-    uint64_t gate = shmbloom_load_gate(&slot->gate);
+    const uint64_t gate = shmbloom_load_gate(&slot->gate);
     shmbloom_copy_from_shared(copy, slot, sizeof *copy);
     /* The loads above must not move below the second look at the gate. */
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
-    if (shmbloom_load_field(&slot->gate) != gate || copy->generation != gate >> SHMBLOOM_GENERATION_SHIFT)
+    const uint64_t generation = gate >> SHMBLOOM_GENERATION_SHIFT;
+    if (generation == 0 || shmbloom_load_field(&slot->gate) != gate || copy->generation != generation)
         return 0;
     copy->gate = gate;
     return gate;

@@ -27,6 +27,8 @@
 extern "C" {
 #endif
 
+#pragma GCC visibility push(default)
+
 #define SHMBLOOM_ABSENT 0     /* certainly never added */
 #define SHMBLOOM_MAYBE 1      /* added, or a false positive at the rate the filter was made for */
 #define SHMBLOOM_UNVERIFIED 2 /* cannot say: treat it as "maybe" */
@@ -59,6 +61,7 @@ typedef struct shmbloom_options {
 #define SHMBLOOM_HANDLE_NO_PERMISSION 4u /* not in the daemon's group, or a folder that is not to be trusted */
 #define SHMBLOOM_HANDLE_FORMAT 8u        /* written by a newer daemon, or not what it should be */
 #define SHMBLOOM_HANDLE_BUSY 16u         /* could not look just now (lock, descriptors, memory); tried again */
+#define SHMBLOOM_HANDLE_NO_SEGMENT 32u   /* its memory has lost its name, or is over: the daemon's next start helps */
 
 /* Warnings: need an operator, change no answer. */
 #define SHMBLOOM_INFO_DEGRADED 1u
@@ -111,14 +114,14 @@ typedef struct shmbloom_info {
 } shmbloom_info;
 
 /* Opens the filter `name` (1 to 64 of A-Z a-z 0-9 . _ : -). `options` may be NULL. Succeeds also while the filter is in
- * doubt: lookups then answer 2 and become certain by themselves. Returns 0 and sets *ret, which shmbloom_close frees, or
+ * doubt, or its memory has lost its name: lookups then answer 2 and become certain by themselves. Returns 0 and sets *ret, which shmbloom_close frees, or
  *   -EINVAL  bad name or option, struct_size 0, an unknown flag or a non-zero unknown tail
  *   -ENXIO   no daemon of this boot has been here: no control file in any of the folders looked at
  *   -ENOENT  no filter of this name
  *   -EACCES  the control file or the segment may not be read: not in the daemon's group
  *   -EPERM   the folder, control or segment belongs to somebody who is not to be trusted
  *   -EPROTONOSUPPORT  written by a newer daemon      -EBADMSG  not what it should be
- *   -ENOMEM, -EMFILE, -ENFILE  could not be mapped
+ *   -ENOMEM, -EMFILE, -ENFILE  could not be mapped (or another -errno of the system)
  * On failure options->error_text holds one line with the path, or the group, and what to do. Thread-safe. */
 int shmbloom_open(shmbloom_filter **ret, const char *name, const shmbloom_options *options);
 
@@ -138,6 +141,8 @@ int shmbloom_contains_u64(shmbloom_filter *f, uint64_t key);
  *   -E2BIG key above 1 MiB          -EPROTOTYPE key of the other type     -EINVAL NULL handle
  *   -ETIMEDOUT no reply in time: unknown       -EINPROGRESS sent, not waited for: unknown
  *   -ECONNREFUSED, -ENXIO no daemon            -EACCES the socket may not be used
+ *   -ENAMETOOLONG the socket's path has more than 107 characters
+ *   -ESTALE the daemon and this handle did not come to agree on the filter in time: not added
  *   -ENOENT no such filter   -ENOMEM, -ENOSPC, -EIO, -EBUSY, -EPERM, -ERANGE refused by the daemon, nothing acknowledged
  *   -EPROTO a reply that is not understood: unknown */
 int shmbloom_add(shmbloom_filter *f, const void *key, size_t len);
@@ -152,6 +157,8 @@ const char *shmbloom_strerror(int r);
 
 /* "MAJOR.MINOR.PATCH" of the library that is linked. */
 const char *shmbloom_version(void);
+
+#pragma GCC visibility pop
 
 #ifdef __cplusplus
 }

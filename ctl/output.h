@@ -1,0 +1,28 @@
+// What the tool prints besides its results, and when it may use colours.
+#pragma once
+
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+#include "result.h"
+
+namespace shmbloom::ctl {
+
+// "shmbloomctl: text" on stderr. Returns the code as main() returns it.
+int fail(const Failure &failure);
+
+bool is_terminal(std::FILE *stream);
+
+enum class Colour { red, yellow, green, bold };
+
+// `text` in a colour if `stream` is a terminal and NO_COLOR is not set (https://no-color.org), else as it is.
+std::string paint(std::FILE *stream, Colour colour, std::string_view text);
+
+// Writes all of it to stdout; flushed at exit, or by flush_output().
+void print(std::string_view text);
+
+// False when stdout cannot take what was printed (full disk, closed): a half-written result must not end with 0.
+bool flush_output();
+
+} // namespace shmbloom::ctl

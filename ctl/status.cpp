@@ -1,0 +1,114 @@
+// status: daemon and filters from control and segment headers, whether the daemon runs or not.
+#include "status.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+
+#include "hints.h"
+#include "output.h"
+#include "text.h"
+#include "verbs.h"
+
+namespace shmbloom::ctl {
+
+namespace {
+
+std::vector<std::string> words_of(const char *commas) {
+    std::vector<std::string> words;
+    split_commas(commas, [&](std::string_view word) { words.emplace_back(word); });
+    return words;
+}
+
+FilterStatus look_at(const Where &where, const std::string &name) {
+    FilterStatus status;
+    auto opened = open_filter(where, name);
+    if (const Failure *failure = failure_of(opened)) {
+        status.error = failure->text;
+        std::snprintf(status.info.name, sizeof status.info.name, "%s", name.c_str());
+    } else {
+        status.info = get_info(std::get<Filter>(opened).get());
+    }
+    return status;
+}
+
+int show_one(const Where &where, const std::string &name, bool json) {
+    auto opened = open_filter(where, name);
+    if (const Failure *failure = failure_of(opened))
+        return fail(*failure);
+    FilterStatus status;
+    status.info = get_info(std::get<Filter>(opened).get());
+    print(json ? status_json(status) : status_text(where, status, unix_now_s()));
+    return static_cast<int>(status.is_live() ? Exit::done : Exit::negative);
+}
+
+Result<Status> look_at_all(const Where &where) {
+    auto listed = list_filters(where);
+    if (const Failure *failure = failure_of(listed))
+        return *failure;
+    Status status;
+    status.place = take(std::move(listed));
+    for (const std::string &name : status.place->names)
+        status.filters.push_back(look_at(where, name));
+    std::sort(status.filters.begin(), status.filters.end(), [](const FilterStatus &a, const FilterStatus &b) {
+        const int worse = a.severity() - b.severity();
+        return worse != 0 ? worse > 0 : std::string_view{a.info.name} < b.info.name;
+    });
+    return status;
+}
+
+} // namespace
+
+std::uint64_t unix_now_s() {
+    return static_cast<std::uint64_t>(std::time(nullptr));
+}
+
+std::vector<std::string> FilterStatus::doubts() const {
+    return words_of(info.doubts_text);
+}
+
+std::vector<std::string> FilterStatus::warnings() const {
+    return words_of(info.warnings_text);
+}
+
+std::vector<std::string> FilterStatus::handle_doubts() const {
+    std::vector<std::string> words;
+    for (const auto &[bit, word] : {std::pair{SHMBLOOM_HANDLE_NO_CONTROL, "no_control"},
+                                    {SHMBLOOM_HANDLE_NO_FILTER, "no_filter"},
+                                    {SHMBLOOM_HANDLE_NO_PERMISSION, "no_permission"},
+                                    {SHMBLOOM_HANDLE_FORMAT, "format"},
+                                    {SHMBLOOM_HANDLE_BUSY, "busy"}})
+        if (info.handle_doubts & bit)
+            words.emplace_back(word);
+    return words;
+}
+
+int FilterStatus::severity() const {
+    int worst = is_live() ? 0 : severity_of("?"); // not live for no known reason is as bad as it gets
+    if (!is_live() && info.doubts != 0)
+        worst = 0;
+    for (const auto &words : {doubts(), warnings()})
+        for (const std::string &word : words)
+            worst = std::max(worst, severity_of(word));
+    return worst;
+}
+
+int run(const Where &where, const StatusOptions &options) {
+    if (options.name)
+        return show_one(where, *options.name, options.json);
+    auto looked = look_at_all(where);
+    if (const Failure *failure = failure_of(looked)) {
+        if (options.json)
+            print(status_json(Status{})); // a monitor gets its object whatever happens
+        return fail(*failure);
+    }
+    const Status status = take(std::move(looked));
+    print(options.json ? status_json(status) : status_text(where, status, unix_now_s()));
+    if (!status.place->is_daemon_running())
+        return static_cast<int>(Exit::unreachable);
+    const bool all_live = std::all_of(status.filters.begin(), status.filters.end(),
+                                      [](const FilterStatus &filter) { return filter.is_live(); });
+    return static_cast<int>(all_live ? Exit::done : Exit::negative);
+}
+
+} // namespace shmbloom::ctl

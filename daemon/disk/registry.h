@@ -1,0 +1,93 @@
+// The registry: what is true about an instance. One JSON file in the state folder, replaced as a whole, checksummed,
+// readable by a person. It is the commit record of everything; control is only its picture.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "shmbloom/probe.h"
+#include "sys/files.h"
+#include "sys/uuid.h"
+
+namespace shmbloom {
+
+struct DoubtRecord {
+    std::uint64_t since = 0; // unix seconds
+    std::string text;        // why, for people
+};
+
+struct FilterRecord {
+    Uuid uuid;
+    std::uint64_t number = 0; // never reused in this state folder
+    std::string name;
+
+    std::uint64_t capacity = 0;
+    double fpr = 0;
+    std::string layout_asked; // auto, classic, blocked
+    shmbloom_shape shape{};
+    std::uint32_t normalization = 0;
+    std::uint32_t key_type = 0;
+
+    std::uint64_t generation = 0; // 0: none has been completed yet
+    std::uint64_t lineage = 0;
+    FileId segment;
+    std::uint64_t making = 0; // generation of a segment that is being made; a start removes what is still here
+    std::map<std::uint32_t, DoubtRecord> doubts; // by SHMBLOOM_DOUBT_* bit
+    std::uint64_t live_since = 0;
+    std::uint64_t adds_acknowledged = 0; // as of this write; the newest number stands in the control slot
+    std::uint64_t adds_new = 0;
+
+    std::uint32_t doubt_bits() const {
+        std::uint32_t bits = 0;
+        for (const auto &[bit, record] : doubts)
+            bits |= bit;
+        return bits;
+    }
+};
+
+// A segment that no filter uses any more, until its gate is 0 and its name removed.
+struct EndingSegment {
+    Uuid filter_uuid;
+    std::string filter_name;
+    std::uint64_t generation = 0;
+    FileId segment;
+    bool gate_ended = false; // its gate was 0 before this was written
+};
+
+// Readers may exist that nobody can reach. By name: outlives drop, re-creation and restart, until another boot.
+struct AddsRefused {
+    std::uint64_t since = 0;
+    std::string text;
+};
+
+struct ControlRecord {
+    std::string path; // empty: none yet
+    Uuid uuid;
+    FileId file;
+};
+
+struct Registry {
+    Uuid state_uuid;
+    FileId folder; // the state folder itself; another inode means that this is a copy
+    std::uint64_t seed = 0;
+    std::uint64_t domain = 0;
+    Uuid boot;
+    bool clean_stop = false;
+    ControlRecord control;
+    bool control_lost = false; // in this boot a control went whose readers may still map it
+    std::uint64_t next_generation = 1;
+    std::uint64_t next_filter_number = 1;
+    std::vector<FilterRecord> filters;
+    std::vector<EndingSegment> ending;
+    std::map<std::string, AddsRefused> adds_refused;
+};
+
+// The file's text, with its checksum.
+std::string encode_registry(const Registry &registry);
+
+// Throws Refusal with what is wrong and what can be done; `path` is for the message.
+Registry decode_registry(std::string_view text, const std::string &path);
+
+} // namespace shmbloom

@@ -1,0 +1,72 @@
+#include "disk/state_folder.h"
+
+#include "sys/crash_point.h"
+#include "sys/os_error.h"
+
+namespace shmbloom {
+namespace {
+
+constexpr const char *kRegistry = "registry.json";
+constexpr const char *kSeed = "seed";
+constexpr std::string_view kSeedWord = "shmbloom-seed-1 ";
+
+std::string check_mode(const std::string &path) {
+    struct stat status {};
+    if (::stat(path.c_str(), &status) != 0)
+        throw_errno("look at", path);
+    if (status.st_uid != ::geteuid())
+        throw Refusal{"the state folder '" + path + "' belongs to user " + std::to_string(status.st_uid) +
+                      ", not to this one (" + std::to_string(::geteuid()) + "); run as its owner, or chown it"};
+    if ((status.st_mode & 077) != 0 && ::chmod(path.c_str(), 0700) != 0)
+        throw_errno("set the mode 0700 of", path);
+    return path;
+}
+
+} // namespace
+
+StateFolder::StateFolder(const std::string &path, const std::string &instance)
+    : path_{path}, is_new_{make_folder(path, 0700)}, folder_{open_folder(check_mode(path))},
+      lock_{path + "/lock", "instance '" + instance + "'"} {}
+
+std::optional<Registry> StateFolder::read_registry() const {
+    const auto text = read_file_at(folder_.get(), kRegistry, path_);
+    if (!text)
+        return std::nullopt;
+    return decode_registry(*text, path_ + "/" + kRegistry);
+}
+
+void StateFolder::write_registry(const Registry &registry) const {
+    crash_point("registry.before");
+    replace_file(folder_.get(), kRegistry, encode_registry(registry), 0600, path_);
+    crash_point("registry.durable");
+}
+
+std::optional<StateFolder::Seed> StateFolder::read_seed(const std::string &seed_file) const {
+    const std::string path = seed_file.empty() ? path_ + "/" + kSeed : seed_file;
+    const auto text = read_file(path);
+    if (!text && seed_file.empty())
+        return std::nullopt;
+    if (!text)
+        throw Refusal{"the seed file '" + path + "' does not exist; copy it from the machine that has it, or leave "
+                      "--seed-file out and one is made"};
+    std::string_view line = *text;
+    if (line.ends_with('\n'))
+        line.remove_suffix(1);
+    // The text itself is never shown: the seed is secret.
+    if (line.size() == kSeedWord.size() + 33 && line.starts_with(kSeedWord) && line[kSeedWord.size() + 16] == ' ') {
+        const auto seed = parse_hex(line.substr(kSeedWord.size(), 16));
+        const auto domain = parse_hex(line.substr(kSeedWord.size() + 17));
+        if (seed && domain)
+            return Seed{*seed, *domain};
+    }
+    throw Refusal{"the seed file '" + path + "' is not one line 'shmbloom-seed-1 <16 hex digits> <16 hex digits>'"};
+}
+
+StateFolder::Seed StateFolder::make_seed() const {
+    const Seed made{random_u64(), random_u64()};
+    const std::string line = std::string{kSeedWord} + to_hex(made.seed) + " " + to_hex(made.domain) + "\n";
+    replace_file(folder_.get(), kSeed, line, 0600, path_);
+    return made;
+}
+
+} // namespace shmbloom

@@ -1,0 +1,41 @@
+// The state folder: lock, registry, seed. Held open, so that a folder moved under us is not mixed with a new one.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "disk/registry.h"
+#include "sys/lock_file.h"
+
+namespace shmbloom {
+
+class StateFolder {
+  public:
+    // Makes the folder (0700) when it is missing, and locks it. Throws Refusal or std::system_error.
+    StateFolder(const std::string &path, const std::string &instance);
+
+    const std::string &path() const { return path_; }
+    bool is_new() const { return is_new_; } // made by this call
+    FileId id() const { return file_id(folder_.get()); }
+
+    std::optional<Registry> read_registry() const; // nullopt: there is none
+    void write_registry(const Registry &registry) const; // durable on return; throws std::system_error
+
+    struct Seed {
+        std::uint64_t seed;
+        std::uint64_t domain;
+
+        friend bool operator==(const Seed &, const Seed &) = default;
+    };
+    // From `seed_file`, or when that is empty from `<state folder>/seed` (nullopt: not there). Throws Refusal.
+    std::optional<Seed> read_seed(const std::string &seed_file) const;
+    Seed make_seed() const; // from the system's random source, kept in `<state folder>/seed`, 0600
+
+  private:
+    std::string path_;
+    bool is_new_;
+    UniqueFd folder_;
+    LockFile lock_;
+};
+
+} // namespace shmbloom

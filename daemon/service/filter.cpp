@@ -1,0 +1,96 @@
+#include "service/filter.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace shmbloom {
+
+Gates Filter::gates(Control &control) const {
+    return {&control.slot(slot)->gate, segment ? segment->gate() : nullptr};
+}
+
+SegmentIdentity Filter::identity(const Registry &registry, std::uint64_t generation) const {
+    return {.state_uuid = registry.state_uuid,
+            .filter_uuid = record.uuid,
+            .generation = generation,
+            .lineage = generation == record.generation ? record.lineage : generation,
+            .seed = registry.seed,
+            .domain = registry.domain,
+            .normalization = record.normalization,
+            .key_type = record.key_type,
+            .capacity = record.capacity,
+            .fpr = record.fpr,
+            .shape = record.shape};
+}
+
+void Filter::add(Control &control, std::span<const std::uint64_t> hashes, std::uint8_t *answers) {
+    const bool live = gates(control).doubts() == 0;
+    bits_set += segment->add(hashes, answers);
+    record.adds_acknowledged += hashes.size();
+    record.adds_new += static_cast<std::uint64_t>(std::count(answers, answers + hashes.size(), std::uint8_t{0}));
+    if (!live)
+        std::fill_n(answers, hashes.size(), std::uint8_t{2});
+    // Shown at once, so that a kill between two heartbeats loses no count.
+    shmbloom_slot *const shown = control.slot(slot);
+    shmbloom_store_field(&shown->bits_set, bits_set);
+    shmbloom_store_field(&shown->adds_acknowledged, record.adds_acknowledged);
+    shmbloom_store_field(&shown->adds_new, record.adds_new);
+}
+
+shmbloom_slot Filter::picture(const Registry &registry) const {
+    shmbloom_slot slot_content{};
+    std::ranges::copy(record.uuid.bytes, slot_content.uuid);
+    std::ranges::copy(record.name, slot_content.name);
+    slot_content.seed = registry.seed;
+    slot_content.hash_domain = identity(registry, record.generation).hash_domain();
+    slot_content.normalization = record.normalization;
+    slot_content.key_type = record.key_type;
+    slot_content.generation = record.generation;
+    slot_content.dev = record.segment.dev;
+    slot_content.inode = record.segment.inode;
+
+    slot_content.capacity = record.capacity;
+    slot_content.fpr = record.fpr;
+    slot_content.layout = record.shape.layout;
+    slot_content.durability = SHMBLOOM_DURABILITY_MEMORY;
+    slot_content.warnings = warnings;
+    slot_content.lineage = record.lineage;
+    slot_content.live_since = record.live_since;
+    for (std::size_t i = 0; i < SHMBLOOM_DOUBT_COUNT; i++)
+        if (const auto doubt = record.doubts.find(1u << i); doubt != record.doubts.end())
+            slot_content.doubt_since[i] = doubt->second.since;
+    slot_content.huge_page_bytes = huge_page_bytes;
+
+    slot_content.bits_set = bits_set;
+    slot_content.adds_acknowledged = record.adds_acknowledged;
+    slot_content.adds_new = record.adds_new;
+    slot_content.adds_refused = adds_refused;
+    slot_content.estimated_keys = estimated_keys_;
+    slot_content.estimated_fpr = estimated_fpr_;
+    return slot_content;
+}
+
+void Filter::show_status(Control &control, const Registry &registry) {
+    estimate();
+    control.write_status(slot, picture(registry));
+}
+
+void Filter::estimate() {
+    if (estimated_from_bits_ == bits_set)
+        return;
+    estimated_from_bits_ = bits_set;
+    estimated_keys_ = static_cast<std::uint64_t>(std::llround(geometry::estimated_keys(record.shape, bits_set)));
+    estimated_fpr_ = geometry::estimated_fpr(record.shape, bits_set);
+    if (estimated_keys_ > record.capacity)
+        warnings |= SHMBLOOM_WARNING_FULL;
+}
+
+std::uint64_t Filter::bits() const {
+    return record.shape.layout == SHMBLOOM_LAYOUT_BLOCKED ? record.shape.size * 512 : record.shape.size;
+}
+
+double Filter::fill() const {
+    return static_cast<double>(bits_set) / static_cast<double>(bits());
+}
+
+} // namespace shmbloom

@@ -1,0 +1,52 @@
+// A filter while the daemon runs: its record, its segment, its slot, its counters. Used by the loop's thread only.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "disk/registry.h"
+#include "service/loads.h"
+#include "store/control.h"
+#include "store/gate.h"
+#include "store/segment.h"
+
+namespace shmbloom {
+
+class Filter {
+  public:
+    FilterRecord record;
+    std::unique_ptr<Segment> segment; // null: none could be made; adds are refused
+    std::size_t slot = SHMBLOOM_SLOT_COUNT; // SHMBLOOM_SLOT_COUNT: not published
+    bool changing = false; // a change waits for the registry: no other may begin
+    std::uint32_t warnings = 0;
+    std::uint64_t adds_refused = 0;
+    std::uint64_t bits_set = 0;
+    std::uint64_t huge_page_bytes = 0; // as of when the segment was made or taken over
+    Loads loads;
+
+    bool is_published() const { return slot != SHMBLOOM_SLOT_COUNT; }
+    Gates gates(Control &control) const;
+    SegmentIdentity identity(const Registry &registry, std::uint64_t generation) const;
+
+    // Sets the bits and counts. answers[i]: 0 absent before, 1 maybe, 2 unverified. The filter must have a segment.
+    void add(Control &control, std::span<const std::uint64_t> hashes, std::uint8_t *answers);
+
+    // The picture of this filter for its slot; the gate is left out.
+    shmbloom_slot picture(const Registry &registry) const;
+    // Computes the estimates and shows everything in the slot.
+    void show_status(Control &control, const Registry &registry);
+
+    double fill() const;
+    std::uint64_t bits() const;
+    std::uint64_t estimated_keys() const { return estimated_keys_; }
+    double estimated_fpr() const { return estimated_fpr_; }
+
+  private:
+    void estimate();
+    std::uint64_t estimated_from_bits_ = UINT64_MAX;
+    std::uint64_t estimated_keys_ = 0;
+    double estimated_fpr_ = 0;
+};
+
+} // namespace shmbloom

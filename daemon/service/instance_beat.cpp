@@ -1,0 +1,89 @@
+// What the daemon looks after once a second.
+#include "service/instance.h"
+#include "sys/clock.h"
+#include "sys/crash_point.h"
+#include "sys/log.h"
+
+namespace shmbloom {
+
+void Instance::beat() {
+    control_->beat();
+    if (!control_->is_in_place() && !replacing_control_)
+        replace_lost_control();
+    for (const auto &[name, filter] : filters_) {
+        if (!filter->is_published())
+            continue;
+        notice_paused(*filter);
+        notice_lost_name(*filter);
+        if (writer_.is_failing())
+            filter->warnings |= SHMBLOOM_WARNING_DEGRADED;
+        else
+            filter->warnings &= ~SHMBLOOM_WARNING_DEGRADED;
+        filter->show_status(*control_, registry_);
+    }
+    writer_.retry();
+}
+
+// An operator may pause without the daemon, in both gates or in one that he could reach.
+void Instance::notice_paused(Filter &filter) {
+    const Gates gates = filter.gates(*control_);
+    if ((gates.doubts() & SHMBLOOM_DOUBT_PAUSED) == 0 || filter.record.doubts.contains(SHMBLOOM_DOUBT_PAUSED))
+        return;
+    gates.doubt(SHMBLOOM_DOUBT_PAUSED);
+    filter.record.doubts[SHMBLOOM_DOUBT_PAUSED] = {unix_seconds(), "paused by an operator"};
+    filter.record.live_since = 0;
+    log::warning("filter '" + filter.record.name + "' was paused: it answers unverified");
+    writer_.commit({.durable = [] {}, .failed = nullptr});
+}
+
+void Instance::notice_lost_name(Filter &filter) {
+    if (!filter.segment || (filter.warnings & SHMBLOOM_WARNING_NAME_LOST) != 0)
+        return;
+    std::optional<FileId> found;
+    try {
+        found = shared_memory_id(filter.segment->name());
+    } catch (const std::system_error &) {
+        return; // could not look; the next beat looks again
+    }
+    if (found == filter.segment->id())
+        return;
+    filter.warnings |= SHMBLOOM_WARNING_NAME_LOST;
+    log::error("the name of filter '" + filter.record.name + "' in /dev/shm is gone: adds and workers that have it mapped go "
+               "on, new workers answer unverified, and after the next start of shmbloomd it is lossy; drop and create it, "
+               "or load it after that start");
+}
+
+// The promise first: that a control was lost is durable before another one takes its name.
+void Instance::replace_lost_control() {
+    log::error("control '" + control_->path() + "' is gone: it is made anew; workers that have it mapped go on");
+    replacing_control_ = true;
+    registry_.control_lost = true;
+    writer_.commit({.durable = [this] { build_control(); }, .failed = nullptr});
+}
+
+void Instance::build_control() {
+    crash_point("control.lost_durable");
+    try {
+        auto fresh = std::make_unique<Control>(Control::Create{}, options_.runtime_dir, registry_.state_uuid, boot_);
+        fresh->set_next_generation(registry_.next_generation);
+        fresh->set_daemon_pid(static_cast<std::uint64_t>(::getpid()));
+        fresh->beat();
+        for (const auto &[name, filter] : filters_) {
+            if (!filter->is_published())
+                continue;
+            fresh->write_slot(filter->slot, filter->picture(registry_));
+            set_gate(&fresh->slot(filter->slot)->gate, filter->record.generation,
+                     filter->record.doubt_bits() | filter->gates(*control_).doubts());
+        }
+        fresh->publish();
+        control_ = std::move(fresh);
+        control_->raise_name_counter();
+        registry_.control = {control_->path(), control_->uuid(), control_->id()};
+        writer_.commit({.durable = [] {}, .failed = nullptr});
+    } catch (const std::system_error &error) {
+        log::error(std::string{"control cannot be made anew, new workers find none; tried again in a second: "} + error.what());
+    }
+    replacing_control_ = false;
+}
+
+} // namespace shmbloom

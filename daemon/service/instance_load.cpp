@@ -1,0 +1,134 @@
+// Loads: how a filter comes to be live.
+#include <ctime>
+
+#include "service/instance.h"
+#include "service/once.h"
+#include "store/doubt.h"
+#include "sys/clock.h"
+#include "sys/crash_point.h"
+#include "sys/log.h"
+
+namespace shmbloom {
+namespace {
+
+Failure not_found(std::string_view name) {
+    return {"NOTFOUND", "no filter '" + std::string{name} + "'; 'SB.INFO' lists what there is"};
+}
+
+Failure no_load(std::string_view name) {
+    return {"ERR", "no load of filter '" + std::string{name} + "' was begun on this connection; send SB.LOAD " +
+                       std::string{name} + " BEGIN first"};
+}
+
+std::string time_text(std::uint64_t seconds) {
+    const auto time = static_cast<std::time_t>(seconds);
+    std::tm parts{};
+    ::gmtime_r(&time, &parts);
+    char text[32];
+    return {text, std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &parts)};
+}
+
+} // namespace
+
+std::optional<Failure> Instance::begin_load(std::uint64_t session, std::string_view name, std::uint64_t overlap_s) {
+    Filter *const filter = find(name);
+    if (filter == nullptr)
+        return not_found(name);
+    if (filter->loads.is_open(session))
+        return Failure{"ERR", "a load of filter '" + std::string{name} + "' is open on this connection already"};
+    const std::uint64_t now = unix_seconds();
+    // An add may be acknowledged an overlap before its row can be seen in the source. Adds that were lost are in the
+    // source only when the overlap has passed since.
+    for (const std::uint32_t bit : {SHMBLOOM_DOUBT_LOSSY, SHMBLOOM_DOUBT_DAMAGED}) {
+        const auto doubt = filter->record.doubts.find(bit);
+        if (doubt != filter->record.doubts.end() && now < doubt->second.since + overlap_s)
+            return Failure{"RANGE", "filter '" + std::string{name} + "' is " + join_names(kDoubtNames, bit) + " since " +
+                                        time_text(doubt->second.since) + "; a load that ends this must begin the overlap of " +
+                                        std::to_string(overlap_s) + " s later, at " + time_text(doubt->second.since + overlap_s) +
+                                        "; if every add is in the source at once, say --overlap 0 (OVERLAP 0)"};
+    }
+    filter->loads.begin(session, now, overlap_s);
+    return std::nullopt;
+}
+
+void Instance::end_load(std::uint64_t session, std::string_view name, std::optional<std::uint64_t> expected,
+                        LoadDone caller) {
+    const LoadDone done = once(std::move(caller));
+    Filter *const found = find(name);
+    if (found == nullptr)
+        return done(not_found(name), {});
+    if (!found->loads.is_open(session))
+        return done(no_load(name), {});
+    const std::uint64_t keys = found->loads.keys(session);
+    if (keys == 0 || keys < expected.value_or(0)) {
+        found->loads.abort(session);
+        return done(Failure{"RANGE", keys == 0 ? "the load brought no key, which never ends a doubt; it counts as aborted"
+                                               : "the load brought " + std::to_string(keys) + " keys, expected were at least " +
+                                                     std::to_string(*expected) + "; it counts as aborted"},
+                    {.keys = keys});
+    }
+    const Loads::Verdict verdict = found->loads.end(session);
+    const LoadResult result{.keys = keys, .loads_open = found->loads.open_count(), .spoiled = verdict.spoiled};
+    const std::uint32_t ended = verdict.last && !verdict.spoiled ? ended_by(*found, verdict) : 0;
+    if (ended == 0)
+        return done(std::nullopt, result);
+    if (found->changing)
+        return done(Failure{"BUSY", "filter '" + std::string{name} + "' is just being changed; load it again"}, result);
+
+    const FilterPtr filter = filters_.find(name)->second;
+    for (std::uint32_t bit = 1; bit <= ended; bit <<= 1)
+        if ((ended & bit) != 0)
+            filter->record.doubts.erase(bit);
+    filter->record.live_since = filter->record.doubts.empty() ? unix_seconds() : 0;
+    filter->changing = true;
+    writer_.commit({.durable =
+                        [this, filter, done, result] {
+                            crash_point("load.durable");
+                            filter->changing = false;
+                            const std::uint32_t doubts = filter->record.doubt_bits();
+                            set_gate(filter->segment->gate(), filter->record.generation, doubts);
+                            crash_point("load.segment_gate");
+                            filter->gates(*control_).open(filter->record.generation, doubts);
+                            crash_point("load.control_gate");
+                            filter->show_status(*control_, registry_);
+                            log::info("filter '" + filter->record.name + "' loaded with " + std::to_string(result.keys) + " keys, " +
+                                      (doubts == 0 ? "live" : "still " + join_names(kDoubtNames, doubts)));
+                            done(std::nullopt, result);
+                        },
+                    .failed =
+                        [done, result](const std::string &error) {
+                            done(Failure{"IO", "the keys are there, but the registry cannot be written (" + error +
+                                                   "); it is tried again every second, and the doubts end when that succeeds"},
+                                 result);
+                        }});
+}
+
+// Doubts that the good end of all loads of a group clears: never one that is younger than they, and what says that adds
+// were lost only when all began at least their overlap after it.
+std::uint32_t Instance::ended_by(const Filter &filter, const Loads::Verdict &verdict) const {
+    std::uint32_t ended = 0;
+    for (const auto &[bit, doubt] : filter.record.doubts) {
+        const bool lost = bit == SHMBLOOM_DOUBT_LOSSY || bit == SHMBLOOM_DOUBT_DAMAGED;
+        if ((lost && doubt.since <= verdict.begun_less_overlap) ||
+            (bit == SHMBLOOM_DOUBT_WARMING && doubt.since <= verdict.begun))
+            ended |= bit;
+    }
+    return ended;
+}
+
+std::optional<Failure> Instance::abort_load(std::uint64_t session, std::string_view name) {
+    Filter *const filter = find(name);
+    if (filter == nullptr)
+        return not_found(name);
+    if (!filter->loads.is_open(session))
+        return no_load(name);
+    filter->loads.abort(session);
+    return std::nullopt;
+}
+
+void Instance::session_closed(std::uint64_t session) {
+    for (const auto &[name, filter] : filters_)
+        filter->loads.abort(session);
+}
+
+} // namespace shmbloom

@@ -1,0 +1,148 @@
+#include "service/options.h"
+
+#include <boost/program_options.hpp>
+#include <fstream>
+#include <grp.h>
+#include <iostream>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "service/names.h"
+#include "shmbloom/version.h"
+#include "sys/os_error.h"
+
+namespace shmbloom {
+namespace {
+
+namespace po = boost::program_options;
+
+po::options_description describe() {
+    po::options_description options{"shmbloomd keeps Bloom filters in shared memory\n\nUsage: shmbloomd [OPTIONS]\n\nOptions",
+                                    100};
+    options.add_options()
+        ("help,h", "show this and exit")
+        ("version", "show the version and exit")
+        ("config", po::value<std::string>(), "read options from this file too, lines of the form option=value")
+        ("instance", po::value<std::string>()->default_value("default"), "name of this instance: 1 to 32 of A-Z a-z 0-9 _ -")
+        ("runtime-dir", po::value<std::string>(), "folder of control, socket and lock (default: $SHMBLOOM_RUNTIME_DIR, else "
+            "/run/shmbloom/<instance> as root or where it is ours, else $XDG_RUNTIME_DIR/shmbloom/<instance>, else "
+            "/tmp/shmbloom-<uid>/<instance>)")
+        ("state-dir", po::value<std::string>(), "folder of the registry (default: /var/lib/shmbloom/<instance> as root or "
+            "where it is ours, else $XDG_STATE_HOME/shmbloom/<instance>)")
+        ("seed-file", po::value<std::string>()->default_value(""), "seed of the hash, read when the registry is made "
+            "(default: <state-dir>/seed, made once)")
+        ("init", po::bool_switch(), "begin with no filters in a state folder that has no registry")
+        ("admin-group", po::value<std::string>(), "members may create, drop and load filters")
+        ("shm-reserve", po::value<std::string>()->default_value("256MiB"), "memory that new filters leave free")
+        ("max-input-memory", po::value<std::string>()->default_value("256MiB"), "for requests of all connections; one "
+            "request may take a quarter")
+        ("log-level", po::value<std::string>()->default_value("info"), "critical, error, warning, info or debug");
+    return options;
+}
+
+gid_t find_group(const std::string &name) {
+    errno = 0;
+    if (const group *entry = ::getgrnam(name.c_str()))
+        return entry->gr_gid;
+    throw Refusal{"--admin-group '" + name + "' is not a group of this machine; make it with 'groupadd --system " + name +
+                  "', or name another"};
+}
+
+std::uint64_t size_option(const po::variables_map &values, const char *name) {
+    const auto &text = values[name].as<std::string>();
+    const auto size = parse_size(text);
+    if (!size)
+        throw Refusal{std::string{"--"} + name + " '" + text + "' is not a size; allowed: a number of bytes, or with KiB, "
+                      "MiB, GiB, kB, MB, GB behind it, as in 256MiB"};
+    return *size;
+}
+
+// A folder of the system's when we are root, or when somebody made it for us; else the user's own.
+std::string default_folder(const std::string &system_path, const std::string &user_path) {
+    struct stat status {};
+    const bool ours = ::stat(system_path.c_str(), &status) == 0 && status.st_uid == ::geteuid();
+    return ::geteuid() == 0 || ours ? system_path : user_path;
+}
+
+std::string environment(const char *name) {
+    const char *const value = ::secure_getenv(name);
+    return value == nullptr ? "" : value;
+}
+
+std::string default_runtime_dir(const std::string &instance) {
+    if (const std::string path = environment("SHMBLOOM_RUNTIME_DIR"); !path.empty())
+        return path;
+    const std::string base = environment("XDG_RUNTIME_DIR");
+    return default_folder("/run/shmbloom/" + instance,
+                          base.empty() ? "/tmp/shmbloom-" + std::to_string(::geteuid()) + "/" + instance
+                                       : base + "/shmbloom/" + instance);
+}
+
+std::string default_state_dir(const std::string &instance) {
+    std::string base = environment("XDG_STATE_HOME");
+    if (base.empty() && !environment("HOME").empty())
+        base = environment("HOME") + "/.local/state";
+    const std::string path = default_folder("/var/lib/shmbloom/" + instance, base.empty() ? "" : base + "/shmbloom/" + instance);
+    if (path.empty())
+        throw Refusal{"no place for the state folder: HOME and XDG_STATE_HOME are unset; give --state-dir FOLDER"};
+    return path;
+}
+
+Options read_values(const po::variables_map &values) {
+    Options options;
+    options.instance = values["instance"].as<std::string>();
+    if (!is_instance_name(options.instance))
+        throw Refusal{"--instance '" + options.instance + "' is not allowed: 1 to 32 characters of A-Z a-z 0-9 _ -"};
+    options.runtime_dir = values.count("runtime-dir") != 0 ? values["runtime-dir"].as<std::string>()
+                                                           : default_runtime_dir(options.instance);
+    options.state_dir =
+        values.count("state-dir") != 0 ? values["state-dir"].as<std::string>() : default_state_dir(options.instance);
+    if (options.runtime_dir.empty() || options.state_dir.empty())
+        throw Refusal{"--runtime-dir and --state-dir need the path of a folder"};
+    options.seed_file = values["seed-file"].as<std::string>();
+    options.init = values["init"].as<bool>();
+    if (values.count("admin-group") != 0)
+        options.admin_group = find_group(values["admin-group"].as<std::string>());
+    options.shm_reserve_bytes = size_option(values, "shm-reserve");
+    options.max_input_memory_bytes = size_option(values, "max-input-memory");
+    if (options.max_input_memory_bytes < 1 << 20)
+        throw Refusal{"--max-input-memory must be at least 1MiB"};
+    const auto level = log::parse_level(values["log-level"].as<std::string>());
+    if (!level)
+        throw Refusal{"--log-level '" + values["log-level"].as<std::string>() +
+                      "' is not one of critical, error, warning, info, debug"};
+    options.log_level = *level;
+    return options;
+}
+
+} // namespace
+
+std::optional<Options> parse_options(int argc, const char *const *argv) {
+    const po::options_description known = describe();
+    try {
+        po::variables_map values;
+        // No abbreviations: an option added later must not change what a script means.
+        constexpr int style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
+        po::store(po::command_line_parser(argc, argv).options(known).positional({}).style(style).run(), values);
+        if (values.count("help") != 0) {
+            std::cout << known << "\nSizes are bytes, or have KiB MiB GiB kB MB GB behind them.\n";
+            return std::nullopt;
+        }
+        if (values.count("version") != 0) {
+            std::cout << "shmbloomd " SHMBLOOM_VERSION "\n";
+            return std::nullopt;
+        }
+        if (values.count("config") != 0) {
+            const auto &path = values["config"].as<std::string>();
+            std::ifstream file{path};
+            if (!file)
+                throw Refusal{"--config '" + path + "' cannot be read"};
+            po::store(po::parse_config_file(file, known), values);
+        }
+        return read_values(values);
+    } catch (const po::error &error) {
+        throw Refusal{std::string{error.what()} + "; 'shmbloomd --help' shows what is allowed"};
+    }
+}
+
+} // namespace shmbloom

@@ -1,0 +1,28 @@
+// What an operator may set, from the command line and a config file.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <sys/types.h>
+
+#include "sys/log.h"
+
+namespace shmbloom {
+
+struct Options {
+    std::string instance = "default";
+    std::string runtime_dir;
+    std::string state_dir;
+    std::string seed_file; // empty: <state dir>/seed
+    bool init = false;
+    std::optional<gid_t> admin_group;
+    std::uint64_t shm_reserve_bytes = std::uint64_t{256} << 20;
+    std::uint64_t max_input_memory_bytes = std::uint64_t{256} << 20;
+    log::Level log_level = log::Level::info;
+};
+
+// nullopt: --help or --version was asked for, and printed. Throws Refusal with one line that says what was wrong, what is allowed, and what to do.
+std::optional<Options> parse_options(int argc, const char *const *argv);
+
+} // namespace shmbloom

@@ -1,0 +1,59 @@
+#include "service/registry_writer.h"
+
+#include <exception>
+#include <utility>
+
+#include "sys/log.h"
+
+namespace shmbloom {
+
+RegistryWriter::RegistryWriter(const StateFolder &folder, Post post, std::function<Registry()> snapshot)
+    : folder_{folder}, post_{std::move(post)}, snapshot_{std::move(snapshot)} {}
+
+void RegistryWriter::commit(Change change) {
+    waiting_.push_back(std::move(change));
+    if (!writing_)
+        begin();
+}
+
+void RegistryWriter::retry() {
+    if (is_failing() && !writing_)
+        begin();
+}
+
+void RegistryWriter::begin() {
+    writing_ = true;
+    carried_.insert(carried_.end(), std::make_move_iterator(waiting_.begin()), std::make_move_iterator(waiting_.end()));
+    waiting_.clear();
+    disk_.run([this, registry = snapshot_()] {
+        std::string error;
+        try {
+            folder_.write_registry(registry);
+        } catch (const std::exception &failure) {
+            error = failure.what();
+        }
+        post_([this, error] { end(error); });
+    });
+}
+
+void RegistryWriter::end(const std::string &error) {
+    writing_ = false;
+    if (error.empty() && is_failing())
+        log::info("the registry can be written again");
+    if (!error.empty() && error != error_)
+        log::error("the registry cannot be written, changes of filters wait, adds and lookups go on: " + error);
+    error_ = error;
+    if (!error.empty()) {
+        for (Change &change : carried_)
+            if (const auto failed = std::exchange(change.failed, nullptr))
+                failed(error);
+        return;
+    }
+    const std::vector<Change> done = std::exchange(carried_, {});
+    for (const Change &change : done)
+        change.durable();
+    if (!waiting_.empty() && !writing_)
+        begin();
+}
+
+} // namespace shmbloom

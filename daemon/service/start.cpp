@@ -1,0 +1,345 @@
+#include "service/start.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "store/doubt.h"
+#include "sys/clock.h"
+#include "sys/crash_point.h"
+#include "sys/log.h"
+#include "sys/memory.h"
+#include "sys/os_error.h"
+
+namespace shmbloom {
+namespace {
+
+Registry make_registry(const Options &options, const StateFolder &state, const Uuid &boot) {
+    if (!state.is_new() && !options.init)
+        throw Refusal{"the state folder '" + state.path() + "' has no registry.json: if a filter was ever kept here, put "
+                      "the folder back from where it went; to begin with no filters, start once with --init"};
+    Registry registry;
+    registry.state_uuid = Uuid::random();
+    registry.folder = state.id();
+    auto seed = state.read_seed(options.seed_file);
+    if (!seed)
+        seed = state.make_seed();
+    registry.seed = seed->seed;
+    registry.domain = seed->domain;
+    registry.boot = boot;
+    return registry;
+}
+
+void check_registry(const Options &options, const StateFolder &state, const Registry &registry, bool same_boot) {
+    const FileId here = state.id();
+    if (registry.folder.inode != here.inode || (same_boot && registry.folder.dev != here.dev))
+        throw Refusal{"the state folder '" + state.path() + "' is a copy: its registry was written in another folder, and "
+                      "two daemons with one state would each miss the other's adds; start in the original folder, or "
+                      "with a new one (--state-dir) and load the filters again"};
+    if (const auto seed = state.read_seed(options.seed_file); seed && *seed != StateFolder::Seed{registry.seed, registry.domain})
+        throw Refusal{"the seed file is not the one that this instance began with, every stored key would be absent; take "
+                      "the option --seed-file out, or begin with a new state folder"};
+}
+
+// What a start does, step by step; a class only to keep what the steps share.
+class Start {
+  public:
+    Start(const Options &options, const StateFolder &state, const Uuid &boot)
+        : options_{options}, state_{state}, boot_{boot} {}
+
+    Started run() {
+        open_registry();
+        find_control();
+        end_leftovers();
+        for (FilterRecord &record : records_)
+            take(record);
+        note();
+        for (const auto &[name, filter] : started_.filters)
+            if (filter->record.making != 0)
+                make_anew(*filter);
+        name_control();
+        // Segments and control stand now: from here on they are true.
+        state_.write_registry(whole_registry(started_.registry, started_.filters));
+        crash_point("start.durable");
+        open_gates();
+        return std::move(started_);
+    }
+
+  private:
+    Registry &registry() { return started_.registry; }
+    Control &control() { return *started_.control; }
+
+    void open_registry() {
+        auto found = state_.read_registry();
+        same_boot_ = found && found->boot == boot_;
+        if (found)
+            check_registry(options_, state_, *found, same_boot_);
+        registry() = found ? std::move(*found) : make_registry(options_, state_, boot_);
+        records_ = std::exchange(registry().filters, {});
+        registry().folder = state_.id();
+        if (!same_boot_) {
+            // Every process that could map an old control or segment is gone.
+            registry().control_lost = false;
+            registry().adds_refused.clear();
+        }
+    }
+
+    void find_control() {
+        std::string reason;
+        auto found = Control::open(options_.runtime_dir, reason);
+        const ControlRecord &record = registry().control;
+        adopted_control_ = found && same_boot_ && found->path() == record.path && found->id() == record.file &&
+                           found->uuid() == record.uuid && found->boot() == boot_ &&
+                           found->state_uuid() == registry().state_uuid;
+        if (found && found->state_uuid() == registry().state_uuid)
+            registry().next_generation = std::max(registry().next_generation, found->next_generation());
+        if (adopted_control_) {
+            started_.control = std::move(found);
+            return;
+        }
+        if (same_boot_ && !record.path.empty()) {
+            log::warning("control '" + record.path + "' of this boot is lost (" + (found ? "another one stands there" : reason) +
+                         "): workers that map it go on with the segments they have");
+            registry().control_lost = true;
+        }
+        // Whoever maps it must not go on by its gates: nobody stores them any more.
+        if (found)
+            found->end_all_gates();
+    }
+
+    // Segments that no filter uses, and those that were never completed.
+    void end_leftovers() {
+        for (const EndingSegment &ending : std::exchange(registry().ending, {}))
+            if (!end_segment(ending) && !ending.gate_ended && same_boot_)
+                refuse_adds_if_unreachable(ending.filter_name, ending.generation);
+        for (FilterRecord &record : records_)
+            if (record.making != 0)
+                remove_unfinished_shared_memory(
+                    segment_name(registry().state_uuid, record.uuid, std::exchange(record.making, 0)));
+        // A filter without a generation was never acknowledged.
+        std::erase_if(records_, [](const FilterRecord &record) { return record.generation == 0; });
+    }
+
+    // Gate 0, then the name. False when the name is gone or leads elsewhere.
+    bool end_segment(const EndingSegment &ending) {
+        const std::string name = segment_name(registry().state_uuid, ending.filter_uuid, ending.generation);
+        if (shared_memory_id(name) != ending.segment)
+            return false;
+        SharedMemory memory{SharedMemory::Attach{}, name};
+        if (memory.size() >= sizeof(shmbloom_segment_header))
+            end_gate(&reinterpret_cast<shmbloom_segment_header *>(memory.data())->gate);
+        return remove_shared_memory(name, ending.segment);
+    }
+
+    // Both a segment that was published and a control are gone: nothing can tell their readers of an add.
+    void refuse_adds_if_unreachable(const std::string &name, std::uint64_t generation) {
+        if (!registry().control_lost)
+            return;
+        const std::string text = "the segment of generation " + std::to_string(generation) +
+                                 " and a control file were removed in this boot, so workers may still read bits that "
+                                 "nobody can reach; restart the machine";
+        registry().adds_refused[name] = {unix_seconds(), text};
+        log::critical("adds to filter '" + name + "' are refused: " + text);
+    }
+
+    std::optional<std::size_t> find_slot(const FilterRecord &record) {
+        for (std::size_t i = 0; adopted_control_ && i < SHMBLOOM_SLOT_COUNT; i++) {
+            shmbloom_slot copy;
+            shmbloom_copy_from_shared(&copy, control().slot(i), sizeof copy);
+            if (Uuid::from(copy.uuid) == record.uuid && record.name == std::string_view{copy.name, ::strnlen(copy.name, 64)})
+                return i;
+        }
+        return std::nullopt;
+    }
+
+    // Adopts the filter's segment, or plans a new generation for it; gathers its doubts from wherever they stand.
+    void take(FilterRecord &record) {
+        auto filter = std::make_shared<Filter>();
+        std::string reason = "the machine was restarted";
+        filter->record = std::move(record);
+        FilterRecord &mine = filter->record;
+        if (same_boot_)
+            filter->segment =
+                Segment::adopt(filter->identity(registry(), mine.generation), mine.segment, reason);
+        const auto slot = find_slot(mine);
+        if (slot) {
+            filter->slot = *slot;
+            take_slot(*filter, *control().slot(*slot));
+        }
+        if (filter->segment)
+            add_doubts(mine, doubts_of(shmbloom_load_gate(filter->segment->gate())), "set while the daemon was away");
+        if (mine.doubts.contains(SHMBLOOM_DOUBT_PARTIAL)) {
+            filter->segment.reset();
+            reason = "its bits were never complete";
+        }
+        if (filter->segment) {
+            filter->bits_set = filter->segment->count_bits();
+            filter->huge_page_bytes = filter->segment->huge_page_bytes();
+            log::info("filter '" + mine.name + "': generation " + std::to_string(mine.generation) + " adopted");
+        } else {
+            lose(mine, reason);
+        }
+        started_.filters.emplace(mine.name, std::move(filter));
+    }
+
+    // A gate of another generation says nothing of this one, but `paused` was meant for the filter.
+    void take_slot(Filter &filter, const shmbloom_slot &slot) {
+        const std::uint64_t gate = shmbloom_load_gate(&slot.gate);
+        const bool agrees = generation_of(gate) == filter.record.generation;
+        add_doubts(filter.record, doubts_of(gate) & (agrees ? SHMBLOOM_DOUBT_MASK : SHMBLOOM_DOUBT_PAUSED),
+                   "set while the daemon was away");
+        filter.record.adds_acknowledged = std::max(filter.record.adds_acknowledged, shmbloom_load_field(&slot.adds_acknowledged));
+        filter.record.adds_new = std::max(filter.record.adds_new, shmbloom_load_field(&slot.adds_new));
+        filter.adds_refused = shmbloom_load_field(&slot.adds_refused);
+    }
+
+    static void add_doubts(FilterRecord &record, std::uint64_t bits, const std::string &text) {
+        for (std::uint32_t i = 0; i < SHMBLOOM_DOUBT_COUNT; i++)
+            if (bits >> i & 1)
+                record.doubts.try_emplace(1u << i, DoubtRecord{unix_seconds(), text});
+        if (!record.doubts.empty())
+            record.live_since = 0;
+    }
+
+    void lose(FilterRecord &record, const std::string &reason) {
+        log::error("filter '" + record.name + "': the segment of generation " + std::to_string(record.generation) +
+                   " is lost (" + reason + "); a new, empty one answers unverified: load it again");
+        // A record without an inode never had a segment, so it has no readers.
+        if (same_boot_ && record.segment != FileId{}) {
+            refuse_adds_if_unreachable(record.name, record.generation);
+            registry().ending.push_back({.filter_uuid = record.uuid,
+                                         .filter_name = record.name,
+                                         .generation = record.generation,
+                                         .segment = record.segment});
+        }
+        record.doubts.erase(SHMBLOOM_DOUBT_PARTIAL);
+        record.doubts[SHMBLOOM_DOUBT_LOSSY] = {unix_seconds(), "the segment was lost: " + reason};
+        record.live_since = 0;
+        record.making = registry().next_generation++;
+    }
+
+    // Durable before anything that workers see is made or replaced.
+    void note() {
+        registry().boot = boot_;
+        registry().clean_stop = false;
+        if (adopted_control_)
+            control().set_next_generation(registry().next_generation);
+        state_.write_registry(whole_registry(registry(), started_.filters));
+        crash_point("start.noted");
+    }
+
+    void make_anew(Filter &filter) {
+        FilterRecord &record = filter.record;
+        const std::uint64_t generation = std::exchange(record.making, 0);
+        SegmentIdentity identity = filter.identity(registry(), generation);
+        std::string reason;
+        try {
+            const auto refusal = memory_refusal(geometry::place(record.shape).segment_bytes, options_.shm_reserve_bytes);
+            if (!refusal)
+                filter.segment = std::make_unique<Segment>(Segment::Create{}, identity);
+            else
+                reason = *refusal;
+        } catch (const std::system_error &error) {
+            reason = error.what();
+        }
+        crash_point("start.segment_made");
+        record.generation = record.lineage = generation;
+        record.segment = filter.segment ? filter.segment->id() : FileId{};
+        filter.bits_set = 0;
+        filter.huge_page_bytes = filter.segment ? filter.segment->huge_page_bytes() : 0;
+        if (!filter.segment) {
+            record.doubts[SHMBLOOM_DOUBT_PARTIAL] = {unix_seconds(), "no memory for its bits: " + reason};
+            log::error("filter '" + record.name + "' has no memory, adds to it are refused: " + reason);
+        }
+    }
+
+    void name_control() {
+        if (!adopted_control_) {
+            started_.control = std::make_unique<Control>(Control::Create{}, options_.runtime_dir, registry().state_uuid, boot_);
+            control().set_next_generation(registry().next_generation);
+        }
+        registry().control = {control().path(), control().uuid(), control().id()};
+    }
+
+    // More certain things last: a segment's gate before its slot's, and a new control's name last of all.
+    void open_gates() {
+        end_foreign_slots();
+        for (const auto &[name, filter] : started_.filters) {
+            if (registry().adds_refused.contains(name))
+                filter->warnings |= SHMBLOOM_WARNING_ADDS_REFUSED;
+            open_slot(*filter);
+            crash_point("start.gate_open");
+        }
+        control().set_daemon_pid(static_cast<std::uint64_t>(::getpid()));
+        control().beat();
+        if (!adopted_control_)
+            control().publish();
+        control().raise_name_counter();
+        end_replaced();
+        crash_point("start.open");
+    }
+
+    // A slot that no filter of the registry stands for.
+    void end_foreign_slots() {
+        for (std::size_t i = 0; i < SHMBLOOM_SLOT_COUNT; i++)
+            if (!is_used(i))
+                end_gate(&control().slot(i)->gate);
+    }
+
+    void open_slot(Filter &filter) {
+        const FilterRecord &record = filter.record;
+        if (!filter.is_published())
+            filter.slot = unused_slot();
+        const std::uint64_t gate = shmbloom_load_gate(&control().slot(filter.slot)->gate);
+        std::uint64_t replaced = 0;
+        if (generation_of(gate) != record.generation)
+            replaced = control().write_slot(filter.slot, filter.picture(registry()));
+        filter.gates(control()).open(record.generation,
+                                     record.doubt_bits() | (doubts_of(replaced) & SHMBLOOM_DOUBT_PAUSED));
+        filter.show_status(control(), registry());
+    }
+
+    // The segments that this start replaced: control's gates speak of the new generations already.
+    void end_replaced() {
+        if (registry().ending.empty())
+            return;
+        for (const EndingSegment &ending : std::exchange(registry().ending, {}))
+            end_segment(ending);
+        state_.write_registry(whole_registry(registry(), started_.filters));
+    }
+
+    // Every slot that no filter has is free here: end_foreign_slots saw to it.
+    std::size_t unused_slot() {
+        for (std::size_t i = 0; i < SHMBLOOM_SLOT_COUNT; i++)
+            if (!is_used(i))
+                return i;
+        throw Refusal{"the registry names more than " + std::to_string(SHMBLOOM_SLOT_COUNT) + " filters"};
+    }
+
+    bool is_used(std::size_t slot) const {
+        return std::ranges::any_of(started_.filters, [slot](const auto &entry) { return entry.second->slot == slot; });
+    }
+
+    const Options &options_;
+    const StateFolder &state_;
+    const Uuid boot_;
+    bool same_boot_ = false;
+    bool adopted_control_ = false;
+    std::vector<FilterRecord> records_;
+    Started started_;
+};
+
+} // namespace
+
+Registry whole_registry(const Registry &registry, const Filters &filters) {
+    Registry whole = registry;
+    for (const auto &[name, filter] : filters)
+        if (filter->record.generation != 0 || filter->record.making != 0)
+            whole.filters.push_back(filter->record);
+    return whole;
+}
+
+Started start_instance(const Options &options, const StateFolder &state, const Uuid &boot) {
+    return Start{options, state, boot}.run();
+}
+
+} // namespace shmbloom

@@ -1,0 +1,221 @@
+/* What the files of libshmbloom share and nobody else sees: the handle, mappings, faults. */
+#ifndef SHMBLOOM_HANDLE_H
+#define SHMBLOOM_HANDLE_H
+
+#include <sys/stat.h>
+
+#include "internal.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SHMBLOOM__LIKELY(x) __builtin_expect(!!(x), 1)
+
+#define SHMBLOOM__FOLDER_BYTES 256u  /* as shmbloom_info.runtime_dir */
+#define SHMBLOOM__PATH_BYTES 272u    /* a folder and "/control" */
+#define SHMBLOOM__INSTANCE_BYTES 33u
+#define SHMBLOOM__UUID_TEXT_BYTES 37u
+
+/* No gate can be this: a handle without a segment expects it. */
+#define SHMBLOOM__NEVER UINT64_MAX
+
+/* ---- Faults: why something failed, kept as facts, made a text only when somebody asks. ---- */
+
+struct shmbloom__fault {
+    int error;        /* -errno as shmbloom_open returns it, 0: none */
+    const char *what; /* static text: what is wrong with `where`; may be NULL */
+    char where[640];  /* a path, a list of paths or a name */
+    int64_t group;    /* whose membership would help, -1: unknown */
+};
+
+/* Sets all of *fault and returns `error`. `where` may be NULL: as it was. */
+int shmbloom__fail(struct shmbloom__fault *fault, int error, const char *where, const char *what);
+/* The same from errno after a failed system call: -EACCES, -ENOENT ... as they are. */
+int shmbloom__fail_errno(struct shmbloom__fault *fault, const char *where, const char *what);
+/* One line: what, where, what is to be done. */
+void shmbloom__describe_fault(const struct shmbloom__fault *fault, char *text, size_t size);
+/* SHMBLOOM_HANDLE_* for a negative result of resolving. */
+uint32_t shmbloom__handle_doubt(int error);
+
+/* ---- Mappings. All of these need the process lock; users of a mapping hold it by a count. ---- */
+
+enum shmbloom__trust {
+    SHMBLOOM__GIVEN, /* the caller named this folder: anybody's, but writable by its owner alone */
+    SHMBLOOM__FOUND, /* a well-known place: see folder.c */
+};
+
+struct shmbloom__control {
+    struct shmbloom__control *next;
+    unsigned users;
+    dev_t dev;
+    ino_t inode;
+    uid_t owner;
+    gid_t group;
+    const char *base;
+    size_t bytes;
+    uint32_t slot_count, slot_bytes;
+    uint64_t slots_offset;
+    uint8_t state_uuid[SHMBLOOM_UUID_BYTES];
+    uint8_t control_uuid[SHMBLOOM_UUID_BYTES];
+    enum shmbloom__trust trust;
+    char folder[SHMBLOOM__FOLDER_BYTES];
+};
+
+struct shmbloom__segment {
+    struct shmbloom__segment *next;
+    unsigned users;
+    dev_t dev;
+    ino_t inode;
+    uid_t owner;
+    const char *base;
+    size_t bytes;
+    struct shmbloom_segment_header header; /* a checked copy; its gate means nothing */
+    const uint64_t *gate;
+};
+
+bool shmbloom__lock(void);     /* waits; false: cannot happen but for a broken mutex */
+bool shmbloom__try_lock(void); /* never waits */
+void shmbloom__unlock(void);
+
+/* NULL, or a mapping with one more use. */
+struct shmbloom__control *shmbloom__mapped_control(dev_t dev, ino_t inode, const char *folder,
+                                                   enum shmbloom__trust trust);
+void shmbloom__enter_control(struct shmbloom__control *control);
+/* Gives one use back. The mapping that lost its last user last is kept, so that a second open is cheap. */
+void shmbloom__leave_control(struct shmbloom__control *control);
+
+struct shmbloom__segment *shmbloom__mapped_segment(dev_t dev, ino_t inode);
+void shmbloom__enter_segment(struct shmbloom__segment *segment);
+void shmbloom__leave_segment(struct shmbloom__segment *segment);
+void shmbloom__sweep(void); /* lets go of an unused segment whose generation is over */
+
+/* This machine's boot id, read once a process. 0 or -errno. */
+int shmbloom__boot_id(uint8_t *ret);
+
+/* ---- Folder and control. ---- */
+
+/* Where to look, from options and environment. */
+struct shmbloom__place {
+    char given[SHMBLOOM__FOLDER_BYTES]; /* "": the well-known places */
+    char instance[SHMBLOOM__INSTANCE_BYTES];
+};
+
+int shmbloom__set_place(struct shmbloom__place *place, const shmbloom_options *options, struct shmbloom__fault *fault);
+
+/* Returns 0 and a control with one use for the caller, or -errno as shmbloom_open. */
+int shmbloom__find_control(const struct shmbloom__place *place, struct shmbloom__control **ret,
+                           struct shmbloom__fault *fault);
+
+/* Opens the folder itself after checking whom it belongs to: a descriptor (O_PATH) and its status, or -errno. */
+int shmbloom__open_folder(const char *folder, enum shmbloom__trust trust, struct stat *status,
+                          struct shmbloom__fault *fault);
+
+/* The control at <folder>/control, mapped already or mapped now. -ENXIO: there is none of this boot. */
+int shmbloom__open_control(const char *folder, enum shmbloom__trust trust, struct shmbloom__control **ret,
+                           struct shmbloom__fault *fault);
+
+const struct shmbloom_slot *shmbloom__slot(const struct shmbloom__control *control, uint32_t index);
+const uint64_t *shmbloom__name_counter(const struct shmbloom__control *control);
+
+/* Looks a name up, at *index first. 1: found, copy valid; 0: found, but the slot is just being changed;
+ * -ENOENT: no filter of this name. */
+int shmbloom__find_slot(const struct shmbloom__control *control, const char *name, uint32_t *index,
+                        struct shmbloom_slot *copy);
+bool shmbloom__has_name(const struct shmbloom_slot *copy, const char *name);
+
+/* ---- Segment. ---- */
+
+/* 0 and the segment of slot's generation with one use for the caller, mapped already or mapped now; -ENOLINK: its name is
+ * gone; else -errno as shmbloom_open. */
+int shmbloom__open_segment(const struct shmbloom__control *control, const struct shmbloom_slot *slot,
+                           struct shmbloom__segment **ret, struct shmbloom__fault *fault);
+
+/* Whether the segment is the one that the slot speaks of, and made for the same hashes. */
+bool shmbloom__segment_fits(const struct shmbloom__segment *segment, const struct shmbloom__control *control,
+                            const struct shmbloom_slot *slot);
+
+uint64_t shmbloom__checksum(const struct shmbloom_segment_header *header); /* lookup.c: there XXH3 is inlined */
+
+uint64_t shmbloom__heartbeat_age_ms(const struct shmbloom__control *control); /* SHMBLOOM_UNKNOWN: never beaten */
+/* Calls `visit` for each filter until it returns non-zero. Needs a use of the control, not the lock. */
+void shmbloom__visit_names(const struct shmbloom__control *control, int (*visit)(void *context, const char *name),
+                           void *context);
+
+/* ---- The handle. ---- */
+
+/* What gates lead to that are not there. */
+extern const uint64_t shmbloom__no_word;
+
+struct shmbloom_filter {
+    /* What a live lookup reads. Pointers are never NULL: without a segment they lead to a word that is 0. */
+    const uint64_t *control_gate;
+    const uint64_t *segment_gate;
+    uint64_t expected; /* generation << 16 of the segment mapped, or SHMBLOOM__NEVER */
+    const uint64_t *words;
+    struct shmbloom_shape shape; /* copied out of the header: no number in shared memory is trusted twice */
+    struct shmbloom__hashing hashing;
+    uint64_t answers[3];
+
+    /* What the last resolve saw: while none of it changes, another within 100 ms is no use. */
+    bool resolved;
+    uint64_t seen_control_gate, seen_segment_gate, seen_name_counter;
+    int64_t seen_ns;
+
+    struct shmbloom__control *control; /* always: open fails without one, and only another one replaces it */
+    struct shmbloom__segment *segment; /* or NULL */
+    const uint64_t *name_counter;
+    uint32_t slot_index;
+    char name[SHMBLOOM_NAME_BYTES + 1];
+    struct shmbloom__fault fault; /* of the last resolve */
+
+    int32_t add_timeout_ms;
+    struct shmbloom__connection connection;
+};
+
+/* Brings the handle up to date: control, slot, segment. Waits for the process lock. 0 or -errno as shmbloom_open. */
+int shmbloom__resolve(shmbloom_filter *f);
+/* The same for a lookup that found the gates not as expected: at most once in 100 ms unless something changed, and never
+ * waiting for the lock. True: the gates are as expected now. */
+bool shmbloom__resolve_for_lookup(shmbloom_filter *f);
+/* The first resolve, after open found the control; the lock is held. */
+int shmbloom__resolve_locked(shmbloom_filter *f);
+void shmbloom__detach_segment(shmbloom_filter *f); /* the lock is held */
+
+static inline bool shmbloom__is_live(const shmbloom_filter *f) {
+    return shmbloom_load_gate(f->control_gate) == f->expected && shmbloom_load_gate(f->segment_gate) == f->expected;
+}
+
+/* The slot that the handle uses, copied; false: none, or it is just being changed. */
+bool shmbloom__copy_slot(const shmbloom_filter *f, struct shmbloom_slot *copy);
+
+/* 0 when a struct that the caller passed is one we understand, else -EINVAL. */
+int shmbloom__check_struct(const void *data, uint32_t struct_size, size_t first_bytes, size_t known_bytes);
+
+/* ---- Connection: commands that travel together. ---- */
+
+/* Appends a command to what shmbloom__flush sends. 0 or -ENOMEM; on failure the connection is closed. */
+int shmbloom__queue(struct shmbloom__connection *c, const struct shmbloom__argument *arguments, size_t count);
+int shmbloom__queue_hello(struct shmbloom__connection *c);
+int shmbloom__flush(struct shmbloom__connection *c, int64_t deadline_ns);
+int shmbloom__receive_hello(struct shmbloom__connection *c, int64_t deadline_ns);
+/* Waits a little, at most to the deadline: the pause before another attempt. */
+void shmbloom__pause(int64_t *pause_ns, int64_t deadline_ns);
+
+/* ---- Text. ---- */
+
+void shmbloom__format_uuid(const uint8_t *uuid, char *text); /* SHMBLOOM__UUID_TEXT_BYTES */
+bool shmbloom__parse_uuid(const char *text, size_t size, uint8_t *uuid);
+void shmbloom__join_doubts(uint64_t doubts, char *text, size_t size);
+void shmbloom__join_handle_doubts(uint32_t doubts, char *text, size_t size);
+void shmbloom__join_warnings(uint32_t warnings, char *text, size_t size);
+const char *shmbloom__layout_word(uint32_t layout);
+const char *shmbloom__key_type_word(uint32_t key_type);
+const char *shmbloom__normalization_words(uint32_t normalization);
+const char *shmbloom__durability_word(uint32_t durability);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
