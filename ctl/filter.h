@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "libclient/internal.h"
+#include "internal.h"
 #include "options.h"
 #include "result.h"
 

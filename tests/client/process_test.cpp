@@ -1,0 +1,164 @@
+// What handles of a process share; children; what a live lookup does not do.
+#include <fstream>
+#include <gtest/gtest.h>
+#include <linux/seccomp.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "world.h"
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#endif
+
+namespace shmbloom::test {
+namespace {
+
+// Mappings of this process whose path holds `part` and that may not be written: the library's.
+int count_mappings(const std::string &part) {
+    std::ifstream maps{"/proc/self/maps"};
+    int count = 0;
+    for (std::string line; std::getline(maps, line);)
+        count += line.find(" r--s ") != std::string::npos && line.find(part) != std::string::npos;
+    return count;
+}
+
+int count_mappings(const Filter &filter) {
+    return count_mappings(filter.segment->name());
+}
+
+TEST(Process, SharesOneMappingBetweenItsHandles) {
+    World world;
+    Filter &filter = world.create("links");
+    std::vector<Handle> handles;
+    for (int i = 0; i < 8; i++)
+        handles.push_back(open(world, "links"));
+    EXPECT_EQ(count_mappings(filter), 1);
+    EXPECT_EQ(count_mappings(world.control_path()), 1);
+}
+
+TEST(Process, KeepsOneUnusedMapping) {
+    World world;
+    Filter &first = world.create("first");
+    Filter &second = world.create("second");
+    open(world, "first").reset();
+    EXPECT_EQ(count_mappings(first), 1);
+    EXPECT_EQ(count_mappings(world.control_path()), 1);
+    open(world, "first").reset();
+    EXPECT_EQ(count_mappings(first), 1);
+    open(world, "second").reset();
+    EXPECT_EQ(count_mappings(first), 0);
+    EXPECT_EQ(count_mappings(second), 1);
+    World other;
+    other.create("links");
+    open(other, "links").reset();
+    EXPECT_EQ(count_mappings(world.control_path()), 0);
+    EXPECT_EQ(count_mappings(second), 0);
+}
+
+TEST(Process, OpensAgainWithoutTheSegmentsName) {
+    World world;
+    Filter &filter = world.create("links");
+    open(world, "links").reset();
+    filter.segment->remove_name(); // so that only the kept mapping can serve
+    EXPECT_EQ(contains(open(world, "links"), "x"), SHMBLOOM_ABSENT);
+}
+
+TEST(Process, LetsGoOfAKeptSegmentThatIsOver) {
+    World world;
+    Filter &filter = world.create("links");
+    world.create("others");
+    open(world, "links").reset();
+    world.drop(filter);
+    EXPECT_EQ(count_mappings(filter), 1);
+    EXPECT_EQ(open_error(world, "links"), -ENOENT);
+    EXPECT_EQ(count_mappings(filter), 0);
+}
+
+TEST(Process, UnmapsTheOldGenerationWhenItsLastHandleMoved) {
+    World world;
+    Filter &filter = world.create("links");
+    const std::string old = filter.segment->name();
+    const Handle a = open(world, "links");
+    const Handle b = open(world, "links");
+    world.switch_generation(filter);
+    EXPECT_EQ(contains(a, "x"), SHMBLOOM_ABSENT);
+    EXPECT_EQ(count_mappings(old), 1);
+    EXPECT_EQ(contains(b, "x"), SHMBLOOM_ABSENT);
+    EXPECT_EQ(count_mappings(old), 0);
+    EXPECT_EQ(count_mappings(filter), 1);
+}
+
+TEST(Process, UnmapsAReplacedControlWhenItsLastHandleMoved) {
+    World world;
+    world.create("links");
+    const Handle a = open(world, "links");
+    const Handle b = open(world, "links");
+    world.replace_control();
+    (void)info(a);
+    EXPECT_EQ(count_mappings(world.control_path()), 2);
+    (void)info(b);
+    EXPECT_EQ(count_mappings(world.control_path() + " (deleted)"), 0);
+    EXPECT_EQ(count_mappings(world.control_path()), 1);
+}
+
+TEST(Process, MapsBitsAtTwoMebibytesSoThatHugePagesFit) {
+    World world;
+    Filter &filter = world.create("links", {.shape = {SHMBLOOM_LAYOUT_BLOCKED, 2, 1 << 17}, .huge = true});
+    const Handle handle = open(world, "links");
+    EXPECT_EQ(contains(handle, "x"), SHMBLOOM_ABSENT);
+    std::ifstream maps{"/proc/self/maps"};
+    bool found = false;
+    for (std::string line; std::getline(maps, line);)
+        if (line.find(" r--s ") != std::string::npos && line.find(filter.segment->name()) != std::string::npos) {
+            EXPECT_EQ(std::stoull(line, nullptr, 16) % SHMBLOOM_HUGE_PAGE_BYTES, 0u) << line;
+            found = true;
+        }
+    EXPECT_TRUE(found);
+}
+
+TEST(Process, LooksUpInForkedChildren) {
+    World world;
+    Filter &filter = world.create("links");
+    world.add(filter, "there");
+    const Handle handle = open(world, "links");
+    EXPECT_EQ(in_child([&] { return contains(handle, "there") * 10 + contains(handle, "x"); }), 10);
+    // What changes after the fork, the child sees for itself.
+    EXPECT_EQ(in_child([&] {
+                  world.switch_generation(filter);
+                  world.add(filter, "x");
+                  return contains(handle, "x");
+              }),
+              SHMBLOOM_MAYBE);
+    EXPECT_EQ(contains(handle, "x"), SHMBLOOM_UNVERIFIED); // the child's World took the name away at its switch
+}
+
+TEST(Process, MakesNoSystemCallWhileLive) {
+#ifdef SANITIZED
+    GTEST_SKIP() << "sanitizers make system calls of their own";
+#endif
+    World world;
+    Filter &filter = world.create("links");
+    world.add(filter, "there");
+    const Handle handle = open(world, "links");
+    EXPECT_EQ(in_child([&]() -> int {
+                  if (::prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) != 0)
+                      return 77;
+                  int sum = 0;
+                  for (int i = 0; i < 500000; i++)
+                      sum += contains(handle, "there") + contains(handle, "x");
+                  ::syscall(SYS_exit, sum == 500000 ? 42 : 1); // exit_group is not allowed
+                  return 0;
+              }),
+              42);
+}
+
+} // namespace
+} // namespace shmbloom::test

@@ -1,0 +1,37 @@
+// Decisions of a fuzz run, from one seed: where to cut, what comes first. The same input decides the same.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+
+namespace shmbloom {
+
+class Choices {
+  public:
+    explicit Choices(std::uint64_t seed) : state_{seed} {}
+
+    // 0 to greatest. SplitMix64.
+    std::size_t up_to(std::size_t greatest) {
+        std::uint64_t x = state_ += 0x9E3779B97F4A7C15;
+        x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9;
+        x = (x ^ x >> 27) * 0x94D049BB133111EB;
+        return static_cast<std::size_t>((x ^ x >> 31) % (greatest + 1));
+    }
+
+    bool one_in(std::size_t n) { return up_to(n - 1) == 0; }
+
+  private:
+    std::uint64_t state_;
+};
+
+// Unlike assert(), also in release builds.
+inline void require(bool holds, const char *what) {
+    if (holds)
+        return;
+    std::fprintf(stderr, "does not hold: %s\n", what);
+    std::abort();
+}
+
+} // namespace shmbloom

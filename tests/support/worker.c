@@ -1,0 +1,178 @@
+/* A worker process for tests, driven by lines: it opens filters once and never again unless told to. Each line gets one
+ * line back.
+ *   open NAME                          ok | error -N text
+ *   close                              ok
+ *   count KIND FROM COUNT              absent A maybe M unverified U      over keys FROM .. FROM+COUNT-1
+ *   add KIND FROM COUNT FILE           acknowledged N refused N last -N text; indexes acknowledged are appended to FILE
+ *                                      one uint64_t each, right after the acknowledgement
+ *   ask KEY                            0 | 1 | 2
+ *   put KEY                            the answer, or a negative errno
+ *   info                               live L doubts D handle H warnings W generation G
+ *   fork KIND FROM COUNT               as count, answered by a forked child
+ *   strict KIND FROM COUNT             enters seccomp strict mode, then as count; the process ends
+ *   pss PREFIX                         KiB of proportional set size of mappings whose name begins so
+ *   timeout MS                         ok; for the next open
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/seccomp.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "keys.h"
+#include "shmbloom/shmbloom.h"
+
+static shmbloom_filter *filter;
+static shmbloom_options options = {.struct_size = sizeof options};
+static char error_text[512];
+
+static int ask_text(const char *kind, const char *key, size_t size) {
+    return strcmp(kind, "u64") == 0 ? shmbloom_contains_u64(filter, strtoull(key, NULL, 10))
+                                    : shmbloom_contains(filter, key, size);
+}
+
+static int put_text(const char *kind, const char *key, size_t size) {
+    return strcmp(kind, "u64") == 0 ? shmbloom_add_u64(filter, strtoull(key, NULL, 10)) : shmbloom_add(filter, key, size);
+}
+
+static size_t count_answers(char *reply, size_t size, const char *kind, uint64_t from, uint64_t count) {
+    uint64_t answers[3] = {0, 0, 0};
+    for (uint64_t i = 0; i < count; i++) {
+        char key[TEST_KEY_MAX_BYTES];
+        const size_t length = test_key(key, kind, from + i);
+        answers[ask_text(kind, key, length)]++;
+    }
+    return (size_t)snprintf(reply, size, "absent %" PRIu64 " maybe %" PRIu64 " unverified %" PRIu64 "\n", answers[0],
+                            answers[1], answers[2]);
+}
+
+static void count(const char *kind, uint64_t from, uint64_t n) {
+    char reply[128];
+    count_answers(reply, sizeof reply, kind, from, n);
+    fputs(reply, stdout);
+}
+
+static void add(const char *kind, uint64_t from, uint64_t n, const char *path) {
+    uint64_t acknowledged = 0, refused = 0;
+    int last = 0;
+    const int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    for (uint64_t i = from; fd >= 0 && i < from + n; i++) {
+        char key[TEST_KEY_MAX_BYTES];
+        const size_t length = test_key(key, kind, i);
+        const int answer = put_text(kind, key, length);
+        if (answer < 0) {
+            refused++;
+            last = answer;
+        } else if (write(fd, &i, sizeof i) == sizeof i) {
+            acknowledged++;
+        }
+    }
+    if (fd >= 0)
+        close(fd);
+    printf("acknowledged %" PRIu64 " refused %" PRIu64 " last %d %s\n", acknowledged, refused, last, shmbloom_strerror(last));
+}
+
+static void fork_and_count(const char *kind, uint64_t from, uint64_t n) {
+    fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) {
+        count(kind, from, n);
+        fflush(stdout);
+        _exit(0);
+    }
+    if (child < 0 || waitpid(child, NULL, 0) != child)
+        printf("error %d\n", -errno);
+}
+
+/* After this only read, write and exit may be called; anything else kills the process. The C library's exit would call
+ * exit_group, which strict mode does not know. */
+static void count_under_seccomp(const char *kind, uint64_t from, uint64_t n) {
+    char reply[128];
+    count_answers(reply, sizeof reply, kind, from, 1); /* binds every symbol first */
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) != 0) {
+        printf("error %d\n", -errno);
+        return;
+    }
+    const size_t size = count_answers(reply, sizeof reply, kind, from, n);
+    if (write(STDOUT_FILENO, reply, size) == (ssize_t)size)
+        syscall(SYS_exit, 0);
+    syscall(SYS_exit, 1);
+}
+
+static void show_pss(const char *prefix) {
+    FILE *maps = fopen("/proc/self/smaps", "r");
+    char line[1024];
+    unsigned long kib = 0, total = 0;
+    int here = 0;
+    while (maps != NULL && fgets(line, sizeof line, maps) != NULL) {
+        if (strchr(line, '-') != NULL && strstr(line, " r") != NULL && strchr(line, ':') > strchr(line, ' '))
+            here = strstr(line, prefix) != NULL;
+        else if (here && sscanf(line, "Pss: %lu kB", &kib) == 1)
+            total += kib;
+    }
+    if (maps != NULL)
+        fclose(maps);
+    printf("%lu\n", total);
+}
+
+static void show_info(void) {
+    shmbloom_info info = {.struct_size = sizeof info};
+    const int r = shmbloom_get_info(filter, &info);
+    if (r < 0)
+        printf("error %d %s\n", r, shmbloom_strerror(r));
+    else
+        printf("live %d doubts [%s] handle [%s] warnings [%s] generation %" PRIu64 "\n", info.live, info.doubts_text,
+               info.handle_doubts_text, info.warnings_text, info.generation);
+}
+
+static void open_filter(const char *name) {
+    options.error_text = error_text;
+    options.error_text_size = sizeof error_text;
+    filter = shmbloom_close(filter);
+    const int r = shmbloom_open(&filter, name, &options);
+    if (r < 0)
+        printf("error %d %s\n", r, error_text);
+    else
+        puts("ok");
+}
+
+int main(void) {
+    char line[4096];
+    while (fgets(line, sizeof line, stdin) != NULL) {
+        char verb[16] = "", word[2048] = "", path[2048] = "";
+        uint64_t from = 0, n = 0;
+        line[strcspn(line, "\n")] = '\0';
+        sscanf(line, "%15s %2047s %" SCNu64 " %" SCNu64 " %2047s", verb, word, &from, &n, path);
+        if (strcmp(verb, "open") == 0)
+            open_filter(word);
+        else if (strcmp(verb, "close") == 0)
+            puts((filter = shmbloom_close(filter)) == NULL ? "ok" : "error");
+        else if (strcmp(verb, "count") == 0)
+            count(word, from, n);
+        else if (strcmp(verb, "add") == 0)
+            add(word, from, n, path);
+        else if (strcmp(verb, "ask") == 0)
+            printf("%d\n", shmbloom_contains(filter, word, strlen(word)));
+        else if (strcmp(verb, "put") == 0)
+            printf("%d\n", shmbloom_add(filter, word, strlen(word)));
+        else if (strcmp(verb, "info") == 0)
+            show_info();
+        else if (strcmp(verb, "fork") == 0)
+            fork_and_count(word, from, n);
+        else if (strcmp(verb, "strict") == 0)
+            count_under_seccomp(word, from, n);
+        else if (strcmp(verb, "pss") == 0)
+            show_pss(word);
+        else if (strcmp(verb, "timeout") == 0) {
+            options.add_timeout_ms = (int32_t)strtol(word, NULL, 10);
+            puts("ok");
+        } else
+            printf("error unknown verb '%s'\n", verb);
+        fflush(stdout);
+    }
+    shmbloom_close(filter);
+    return 0;
+}
