@@ -165,6 +165,10 @@ class Bench {
         });
         for (std::size_t i = 0; i < rows_.size(); i++)
             rows_[i].ns = spread_of(contestants_[i].ns);
+        // Not before: pages are mapped when they are first touched.
+        for (Row &row : rows_)
+            if (!row.segment.empty())
+                row.huge_page_share = huge_page_share(row.segment);
         const Spread again = ratio_of(contestants_.back(), contestants_[contestants_.size() - 2]);
         return {rows_,          again,         static_cast<unsigned>(contestants_.front().ns.size()),
                 options_.batch, options_.seed, disturbance};
@@ -197,7 +201,7 @@ class Bench {
             row.fpr = subject->counted_fpr(size.n, options_.absent);
             row.bits_per_key =
                 static_cast<double>(subject->filter().geometry().bits_bytes) * 8 / static_cast<double>(size.n);
-            row.huge_page_share = huge_page_share(subject->filter().segment_name());
+            row.segment = subject->filter().segment_name();
             row.what = "lookup, hit";
             add(row, [&size, subject] { look_up_hits(*subject, size.hits); });
             row.what = "lookup, miss";

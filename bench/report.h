@@ -15,6 +15,7 @@ struct Row {
     std::string layout;
     double fpr = -1;             // counted, over keys that were never added; below 0: not a lookup
     double bits_per_key = -1;    // of the filter; below 0: not a lookup
+    std::string segment;         // of the filter
     double huge_page_share = -1; // of the library's mapping that is in 2 MiB pages; below 0: not a lookup
     Spread ns{};
 };

@@ -1,12 +1,12 @@
 #include "rounds.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <numeric>
 #include <random>
 #include <sched.h>
 #include <sys/resource.h>
+#include <time.h>
 
 namespace shmbloom::bench {
 
@@ -39,11 +39,17 @@ void stay_on_this_core() {
     ::sched_setaffinity(0, sizeof one, &one); // refused: the spread will show it
 }
 
-double nanoseconds(const Contestant &contestant) {
-    const auto begin = std::chrono::steady_clock::now();
+// Time of this thread only: while the kernel runs another one, it stands still.
+double cpu_ns() {
+    timespec now{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
+}
+
+double measure(const Contestant &contestant) {
+    const double begin = cpu_ns();
     contestant.run();
-    const std::chrono::duration<double, std::nano> taken = std::chrono::steady_clock::now() - begin;
-    return taken.count() / static_cast<double>(contestant.operations);
+    return (cpu_ns() - begin) / static_cast<double>(contestant.operations);
 }
 
 std::vector<double> quiet_ones(const std::vector<double> &values, const std::vector<bool> &disturbed) {
@@ -88,7 +94,7 @@ Disturbance run_rounds(std::vector<Contestant> &contestants, unsigned rounds, st
         std::shuffle(order.begin(), order.end(), random);
         const Counters before = read_counters();
         for (const std::size_t i : order)
-            contestants[i].ns.push_back(nanoseconds(contestants[i]));
+            contestants[i].ns.push_back(measure(contestants[i]));
         const Counters after = read_counters();
         disturbed.push_back(after.steal != before.steal || after.switches - before.switches > kSwitchesAllowed);
         quiet += !disturbed.back();

@@ -13,7 +13,7 @@ struct Contestant {
     std::string name;
     std::function<void()> run; // one measurement; also checks what it got
     std::uint64_t operations;  // in one measurement
-    std::vector<double> ns{};  // nanoseconds an operation, one a round
+    std::vector<double> ns{};  // nanoseconds of CPU time an operation, one a round
 };
 
 struct Spread {

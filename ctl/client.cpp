@@ -17,11 +17,27 @@ std::int64_t deadline_after(std::chrono::seconds timeout) {
     return shmbloom__monotonic_ns() + std::chrono::nanoseconds{timeout}.count();
 }
 
+// The library's texts speak of adds.
+const char *connection_text(int r) {
+    switch (-r) {
+    case ETIMEDOUT:
+        return "it does not answer in time";
+    case ENOENT:
+        return "there is no socket";
+    case EAGAIN:
+        return "too many connections wait for it";
+    case EPIPE:
+        return "it closed the connection";
+    default:
+        return shmbloom_strerror(r);
+    }
+}
+
 Failure connection_failure(int r, const char *doing) {
     const Exit code = exit_of(r);
     // Whatever else a socket does, it was the way to the daemon that failed.
     const bool is_way = code == Exit::timeout || code == Exit::no_permission || code == Exit::no_space;
-    return {is_way ? code : Exit::unreachable, std::string{doing} + ": " + shmbloom_strerror(r)};
+    return {is_way ? code : Exit::unreachable, std::string{doing} + ": " + connection_text(r)};
 }
 
 Failure cannot_connect(int r, const Listing &place) {

@@ -54,8 +54,7 @@ int run(const Where &where, const CreateOptions &options) {
         return fail(*failure);
     const Reply made = take(std::move(reply));
     print(describe(options, made));
-    const std::string live = made.field("live");
-    if (live == "1" || live == "true")
+    if (made.field("live") == "1")
         print("live: it answers absent to everything that is not added through the daemon\n"
               "next: " + command_line(where, "add " + options.name + " KEY...") + "\n");
     else

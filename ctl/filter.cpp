@@ -52,8 +52,9 @@ Exit exit_of(int negative_errno) {
     case EEXIST:
     case ESTALE:
         return Exit::refused;
-    case EPROTONOSUPPORT: // control or segment of a newer daemon, or not what they should be: nothing can be said
+    case EPROTONOSUPPORT: // control or segment is a newer daemon's, not what it should be, or gone: nothing can be said
     case EBADMSG:
+    case ENOLINK:
         return Exit::unverified;
     default: // ENXIO, ECONNREFUSED, ECONNRESET, EPROTO ...: no daemon to speak to
         return Exit::unreachable;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "filter.h"
+#include "hints.h"
 #include "keys.h"
 #include "line_reader.h"
 #include "output.h"
@@ -85,9 +86,10 @@ class Adder {
     void flush() {
         std::vector<std::uint8_t> answers(batch_.size());
         const int r = batch_.empty() ? 0 : send(answers);
+        const std::string why = r < 0 ? why_refused(r) : "";
         for (std::size_t i = 0; i < batch_.size(); ++i)
             if (r < 0)
-                print_failure(batch_[i], exit_of(r), shmbloom_strerror(r));
+                print_failure(batch_[i], exit_of(r), why);
             else
                 print_line(batch_[i], kAnswers[answers[i]]);
         batch_.clear();
@@ -116,6 +118,15 @@ class Adder {
             if (keys_.hash(batch_[i], &hashes_[i]) < 0)
                 return false;
         return true;
+    }
+
+    // The library gives a number; which guard stands behind "busy" can be seen in the filter.
+    std::string why_refused(int r) const {
+        const shmbloom_info info = get_info(f_);
+        if (r != -EBUSY || (info.warnings & SHMBLOOM_INFO_ADDS_REFUSED) == 0)
+            return shmbloom_strerror(r);
+        const Hint hint = hint_for({}, info.name, "adds_refused");
+        return hint.meaning + "; ended by " + hint.ended_by;
     }
 
     void print_failure(std::string_view key, Exit code, const std::string &why) {

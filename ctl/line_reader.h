@@ -30,6 +30,7 @@ class LineReader {
 
     std::uint64_t line_number() const { return line_number_; } // of the line given last, from 1
     std::uint64_t bytes_read() const { return bytes_read_; }
+    std::uint64_t bytes_given() const { return bytes_read_ - (end_ - begin_); } // of these, already given as lines
     int error() const { return error_; }
 
   private:

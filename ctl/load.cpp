@@ -92,7 +92,7 @@ class Load {
         source_.stop();
         failure->text += "; '" + options_.name + "' stays as it was";
         if (session_.acknowledged() > 0)
-            failure->text += " (" + std::to_string(session_.acknowledged()) + " keys of it were added)";
+            failure->text += " (keys added: " + std::to_string(session_.acknowledged()) + ")";
         return failure;
     }
 
@@ -109,7 +109,7 @@ class Load {
                 ++counts_.lines;
                 if (auto failure = take_line(line, preview))
                     return failure;
-                progress.show(lines.bytes_read(), counts_.keys());
+                progress.show(lines.bytes_given(), counts_.keys());
             }
             if (next != LineReader::Next::end)
                 return reading_failure(next, lines, line);
@@ -176,21 +176,29 @@ class Load {
         auto ended = session_.end(expect);
         if (const Failure *failure = failure_of(ended))
             return *failure;
-        print_end(std::get<Reply>(ended));
-        return {};
+        return look_at_end(std::get<Reply>(ended));
     }
 
-    void print_end(const Reply &end) const {
-        const std::string live = end.field("live");
-        if (live == "1" || live == "true") {
+    // The load is done; is the filter live? That other loads are open or an operator paused it is no fault of this one.
+    Outcome look_at_end(const Reply &end) {
+        const std::string doubts = end.field("doubts"), loads_open = end.field("loads_open");
+        if (end.field("live") == "1") {
             print(options_.name + " is live\n");
-            return;
+            return {};
         }
-        print(options_.name + " is not live yet: every answer is unverified\n");
-        split_commas(end.field("doubts"), [&](std::string_view word) {
+        print(options_.name + " is not live: every answer is unverified\n");
+        split_commas(doubts, [&](std::string_view word) {
             const Hint hint = hint_for(where_, options_.name, word);
             print("  " + std::string{word} + ": " + hint.meaning + "; ended by: " + hint.ended_by + "\n");
         });
+        if (!loads_open.empty() && loads_open != "0")
+            print("  " + loads_open + " more load(s) of it are open; it goes live when they end well\n");
+        else if (end.field("spoiled") == "1")
+            return Failure{Exit::refused, "another load that ran at the same time was aborted, and nobody knows which keys it "
+                                          "was to bring; load again"};
+        else if (doubts != "paused")
+            return Failure{Exit::refused, "its doubts are younger than this load; load again"};
+        return {};
     }
 
     const Where &where_;

@@ -38,6 +38,7 @@ Outcome LoadSession::begin(std::optional<std::uint64_t> overlap_s) {
     auto reply = client_.call(command, kBeginTimeout);
     if (const Failure *failure = failure_of(reply))
         return *failure;
+    is_open_ = true;
     return {};
 }
 
@@ -85,6 +86,7 @@ Result<Reply> LoadSession::end(std::optional<std::uint64_t> expect) {
     const std::string count = std::to_string(expect.value_or(0));
     if (expect)
         command.insert(command.end(), {"EXPECT", count});
+    is_open_ = false; // also when it is refused: the daemon then counts it as aborted
     return client_.call(command, kEndTimeout);
 }
 
@@ -94,7 +96,7 @@ void LoadSession::abort() {
         --in_flight_;
         (void)client_.receive(kAbortTimeout);
     }
-    if (client_.is_open())
+    if (is_open_ && client_.is_open())
         (void)client_.call({"SB.LOAD", name_, "ABORT"}, kAbortTimeout);
 }
 

@@ -38,6 +38,7 @@ class LoadSession {
     std::string hash_domain_; // as the wire has it
     std::vector<std::uint64_t> batch_;
     std::size_t in_flight_ = 0;
+    bool is_open_ = false; // between BEGIN and END
     std::array<std::uint64_t, 3> answered_{};
 };
 

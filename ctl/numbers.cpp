@@ -1,5 +1,6 @@
 #include "numbers.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -170,8 +171,10 @@ std::string format_share(double share) {
     const double percent = share * 100;
     if (percent >= 9.95 || percent == 0)
         return printed("%.0f", percent) + " %";
+    if (percent < 0.99e-7) // nobody can ask for less than 1e-9, so this is as good as none
+        return "< 1e-07 %";
     if (percent < 0.0001)
-        return printed("%.1e", percent) + " %";
+        return printed("%.0e", percent) + " %";
     // Two digits that say something, without the zeros that "%.2g" would leave behind an exponent.
     const int decimals = std::max(0, 1 - static_cast<int>(std::floor(std::log10(percent))));
     std::array<char, 64> buffer{};

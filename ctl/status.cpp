@@ -77,7 +77,8 @@ std::vector<std::string> FilterStatus::handle_doubts() const {
                                     {SHMBLOOM_HANDLE_NO_FILTER, "no_filter"},
                                     {SHMBLOOM_HANDLE_NO_PERMISSION, "no_permission"},
                                     {SHMBLOOM_HANDLE_FORMAT, "format"},
-                                    {SHMBLOOM_HANDLE_BUSY, "busy"}})
+                                    {SHMBLOOM_HANDLE_BUSY, "busy"},
+                                    {SHMBLOOM_HANDLE_NO_SEGMENT, "no_segment"}})
         if (info.handle_doubts & bit)
             words.emplace_back(word);
     return words;

@@ -19,7 +19,8 @@ constexpr std::size_t kIndent = 10; // names up to 8 characters leave a column o
 constexpr const char *kDoubts[] = {"partial", "warming", "paused", "lossy", "damaged"}; // by bit
 
 std::string age_since(std::uint64_t since_s, std::uint64_t now_s) {
-    return format_age(now_s > since_s ? (now_s - since_s) * 1000 : 0);
+    const std::uint64_t age_s = now_s - std::min(now_s, since_s);
+    return age_s < 10 ? std::to_string(age_s) + " s" : format_age(age_s * 1000);
 }
 
 std::uint64_t since_of(const shmbloom_info &info, std::string_view doubt) {
@@ -75,12 +76,17 @@ std::string first_lines(const FilterStatus &filter) {
     const std::string numbers =
         filter.is_known() ? keys_text(filter.info) + ", " + rate_text(filter.info) : "nothing is known about it";
     if (!filter.is_live())
-        return text + "every answer is unverified\n" + indented(numbers);
+        return text + (filter.doubts().empty() ? "every answer to this process is unverified\n"
+                                               : "every answer is unverified\n") + indented(numbers);
     return text + wrap(numbers, kIndent + state.size() + 2) + "\n";
 }
 
 std::string detail(const shmbloom_info &info, std::uint64_t now_s) {
-    std::string text = std::string{info.layout} + ", " + format_bytes(info.memory_bytes);
+    std::string text;
+    if (info.live != 0 && info.live_since != 0 && info.live_since != SHMBLOOM_UNKNOWN)
+        text = "live for " + age_since(info.live_since, now_s) + ", ";
+    text += std::string{info.layout} + ", " +
+            (info.memory_bytes == SHMBLOOM_UNKNOWN ? "memory not known" : format_bytes(info.memory_bytes));
     if (info.huge_page_bytes != 0 && info.huge_page_bytes != SHMBLOOM_UNKNOWN)
         text += " (" + format_bytes(info.huge_page_bytes) + " in huge pages)";
     text += ", generation " + std::to_string(info.generation) + ", key type " + info.key_type;
@@ -89,8 +95,6 @@ std::string detail(const shmbloom_info &info, std::uint64_t now_s) {
     text += std::string{", durability: "} + info.durability;
     if (std::strcmp(info.durability, "memory") == 0)
         text += " (adds outlive the daemon, not a restart of the machine)";
-    if (info.live_since != 0 && info.live_since != SHMBLOOM_UNKNOWN && info.live != 0)
-        text += ", live for " + age_since(info.live_since, now_s);
     if (info.adds_refused != 0 && info.adds_refused != SHMBLOOM_UNKNOWN)
         text += ", " + format_count(info.adds_refused) + " adds refused";
     return indented(text);

@@ -30,7 +30,7 @@ static bool is_instance(const char *text) {
 /* Absolute, since the path is used again after the process may have changed its folder. */
 static int set_given(struct shmbloom__place *place, const char *folder, struct shmbloom__fault *fault) {
     char *absolute = NULL;
-    if (folder[0] != '/') {
+    if (folder[0] != '\0' && folder[0] != '/') {
         absolute = realpath(folder, NULL);
         if (absolute == NULL)
             return shmbloom__fail(fault, errno == ENOENT ? -ENXIO : -EINVAL, folder, "no such folder");

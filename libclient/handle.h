@@ -82,8 +82,8 @@ void shmbloom__unlock(void);
 struct shmbloom__control *shmbloom__mapped_control(dev_t dev, ino_t inode, const char *folder,
                                                    enum shmbloom__trust trust);
 void shmbloom__enter_control(struct shmbloom__control *control);
-/* Gives one use back. The mapping that lost its last user last is kept, so that a second open is cheap. */
-void shmbloom__leave_control(struct shmbloom__control *control);
+/* Gives one use back. With `keep` the mapping that lost its last user last stays, so that a second open is cheap. */
+void shmbloom__leave_control(struct shmbloom__control *control, bool keep);
 
 struct shmbloom__segment *shmbloom__mapped_segment(dev_t dev, ino_t inode);
 void shmbloom__enter_segment(struct shmbloom__segment *segment);

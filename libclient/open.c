@@ -117,7 +117,7 @@ shmbloom_filter *shmbloom_close(shmbloom_filter *f) {
     shmbloom__free_connection(&f->connection);
     if (shmbloom__lock()) {
         shmbloom__detach_segment(f);
-        shmbloom__leave_control(f->control);
+        shmbloom__leave_control(f->control, true);
         shmbloom__unlock();
     }
     free(f);
@@ -145,7 +145,7 @@ int shmbloom__list(const shmbloom_options *given, int (*visit)(void *context, co
     (void)!snprintf(runtime_dir, runtime_dir_size, "%s", control->folder);
     shmbloom__visit_names(control, visit, context);
     if (shmbloom__lock()) {
-        shmbloom__leave_control(control);
+        shmbloom__leave_control(control, true);
         shmbloom__unlock();
     }
     return 0;

@@ -71,10 +71,10 @@ static void drop_unused_controls(const struct shmbloom__control *keep) {
     }
 }
 
-void shmbloom__leave_control(struct shmbloom__control *control) {
+void shmbloom__leave_control(struct shmbloom__control *control, bool keep) {
     if (control == NULL || --control->users > 0)
         return;
-    drop_unused_controls(control);
+    drop_unused_controls(keep ? control : NULL);
 }
 
 static void drop_unused_segments(bool (*unwanted)(const struct shmbloom__segment *s, const void *context),

@@ -60,8 +60,8 @@ static int refresh_control(shmbloom_filter *f) {
         /* The same number in a control of another state folder is another generation: the slot decides. */
         f->expected = SHMBLOOM__NEVER;
     }
-    /* Either the use of the old one, or the second use of the same. */
-    shmbloom__leave_control(old);
+    /* Either the use of the old one, which no path leads to any more, or the second use of the same. */
+    shmbloom__leave_control(old, false);
     return 0;
 }
 

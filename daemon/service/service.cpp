@@ -12,7 +12,9 @@
 #include "sys/log.h"
 #include "sys/os_error.h"
 
+#include <algorithm>
 #include <linux/magic.h>
+#include <sys/resource.h>
 #include <sys/vfs.h>
 #include <systemd/sd-daemon.h>
 
@@ -36,6 +38,23 @@ std::string trusted_runtime_folder(const std::string &path) {
     return path;
 }
 
+// Descriptors that files, segments and the next connection's refusal need.
+constexpr std::size_t kDescriptorReserve = 64;
+// A peer that does not read its replies must not hold up the stop.
+constexpr auto kDrainTime = std::chrono::seconds{5};
+
+// As many connections as there may be descriptors, less the reserve and one for each filter.
+net::Limits connection_limits(const Options &options) {
+    rlimit limit{};
+    ::getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, 65536);
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+    ::getrlimit(RLIMIT_NOFILE, &limit);
+    const auto reserve = kDescriptorReserve + SHMBLOOM_SLOT_COUNT;
+    return {.input_memory_bytes = options.max_input_memory_bytes,
+            .connections = limit.rlim_cur > 2 * reserve ? limit.rlim_cur - reserve : limit.rlim_cur / 2};
+}
+
 class Service {
   public:
     explicit Service(const Options &options)
@@ -43,7 +62,7 @@ class Service {
           state_{options.state_dir, options.instance}, boot_{boot_id()},
           instance_{options_, state_, boot_, start_instance(options_, state_, boot_), [this](std::function<void()> job) { asio::post(io_, std::move(job)); }},
           dispatcher_{instance_, options_},
-          server_{io_, options_.runtime_dir + "/socket", dispatcher_, {.input_memory_bytes = options_.max_input_memory_bytes}} {}
+          server_{io_, options_.runtime_dir + "/socket", dispatcher_, connection_limits(options_)} {}
 
     int run() {
         signals_.async_wait([this](const boost::system::error_code &error, int signal) {
@@ -61,6 +80,8 @@ class Service {
 
   private:
     void beat() {
+        if (stopping_)
+            return;
         if (!runtime_lock_.is_in_place())
             return give_up();
         instance_.beat();
@@ -82,8 +103,14 @@ class Service {
     }
 
     void stop(int signal) {
+        stopping_ = true;
         log::info(std::string{"stopping ("} + (signal == SIGTERM ? "SIGTERM" : "SIGINT") + "): segments stay, workers go on");
         ::sd_notify(0, "STOPPING=1");
+        timer_.expires_after(kDrainTime); // ends the heartbeats too
+        timer_.async_wait([this](const boost::system::error_code &error) {
+            if (!error)
+                server_.abandon();
+        });
         server_.drain([this] {
             instance_.stop([this](const std::string &error) {
                 if (!error.empty())
@@ -104,6 +131,7 @@ class Service {
     Instance instance_;
     Dispatcher dispatcher_;
     net::Server server_;
+    bool stopping_ = false;
     int status_ = 0;
 };
 

@@ -68,6 +68,8 @@ std::unique_ptr<Segment> Segment::adopt(const SegmentIdentity &identity, FileId 
         else if (memory->size() != geometry.segment_bytes)
             reason = "'" + name + "' has " + std::to_string(memory->size()) + " bytes instead of " +
                      std::to_string(geometry.segment_bytes);
+        else if (memory->has_holes())
+            reason = "'" + name + "' has holes: bits that were in them are gone";
         else {
             const shmbloom_segment_header header = make_header(identity, geometry);
             // Everything before the gate is constant, so it must be what this daemon would write itself.

@@ -107,7 +107,13 @@ SharedMemory::SharedMemory(Attach, const std::string &name) {
     } catch (const ipc::interprocess_exception &error) {
         rethrow(error, "open the shared memory", name);
     }
-    map(region_->object.get_mapping_handle().handle);
+    const int fd = region_->object.get_mapping_handle().handle;
+    // Before it is mapped, since that fills holes with zeros.
+    struct stat status {};
+    if (::fstat(fd, &status) != 0)
+        throw_errno("look at the shared memory", name);
+    has_holes_ = static_cast<std::uint64_t>(status.st_blocks) * 512 < size_;
+    map(fd);
 }
 
 SharedMemory::~SharedMemory() = default;

@@ -27,6 +27,8 @@ class SharedMemory {
     std::byte *data() const { return data_; }
     std::size_t size() const { return size_; }
     FileId id() const { return id_; }
+    // Pages were missing when it was attached: somebody punched them out, with whatever they held.
+    bool has_holes() const { return has_holes_; }
 
     // Asks for huge pages in [offset, size), as far as whole ones fit. Failing is fine.
     void collapse(std::size_t offset);
@@ -40,6 +42,7 @@ class SharedMemory {
     std::unique_ptr<Region> region_;
     std::byte *data_ = nullptr;
     std::size_t size_ = 0;
+    bool has_holes_ = false;
     FileId id_;
 };
 

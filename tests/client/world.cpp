@@ -224,10 +224,11 @@ void World::drop(Filter &filter) {
     filter.segment->remove_name();
 }
 
-void World::switch_generation(Filter &filter) {
+void World::switch_generation(Filter &filter, const std::function<void()> &fill) {
     auto old = std::move(filter.segment);
     filter.generation = next_generation_++;
     filter.segment = make_segment(filter);
+    fill();
     write_slot(filter);
     set_doubts(filter, 0);
     shmbloom_store_gate(&old->header()->gate, 0);

@@ -77,7 +77,8 @@ class World {
     // In the first free slot at or after `from`, with both gates set.
     Filter &create(const std::string &name, const Spec &spec = {}, std::size_t from = 0);
     void drop(Filter &filter);
-    void switch_generation(Filter &filter); // empty bits
+    // To a new generation with empty bits, and with what `fill` adds before it is named.
+    void switch_generation(Filter &filter, const std::function<void()> &fill = [] {});
     void set_doubts(const Filter &filter, std::uint64_t doubts);
     void set_control_gate(const Filter &filter, std::uint64_t gate);
     void set_segment_gate(const Filter &filter, std::uint64_t gate);

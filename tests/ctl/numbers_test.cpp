@@ -79,7 +79,8 @@ TEST(Format, SharesHaveTwoDigitsThatSaySomething) {
     EXPECT_EQ(format_share(0.034), "3.4 %");
     EXPECT_EQ(format_share(0.75), "75 %");
     EXPECT_EQ(format_share(1), "100 %");
-    EXPECT_EQ(format_share(1e-9), "1.0e-07 %");
+    EXPECT_EQ(format_share(1e-9), "1e-07 %");
+    EXPECT_EQ(format_share(7.7e-16), "< 1e-07 %");
 }
 
 TEST(Format, AgesGrowTheirUnit) {

@@ -88,7 +88,7 @@ TEST(StatusText, NamesEachDoubtItsAgeAndWhatEndsIt) {
 }
 
 TEST(StatusText, FitsEightyColumnsWithEveryDoubtAndWarning) {
-    FilterStatus filter = doubtful_filter("a-name-of-25-characters.1", 31, "partial,warming,paused,lossy,damaged");
+    FilterStatus filter = doubtful_filter("a-name-of-some-length", 31, "partial,warming,paused,lossy,damaged");
     filter.info.warnings = 31;
     set(filter.info.warnings_text, "degraded,full,growth_blocked,adds_refused,name_lost");
     set(filter.info.handle_doubts_text, "no_permission: this process is not in the daemon's group 'shmbloom'");
@@ -96,6 +96,11 @@ TEST(StatusText, FitsEightyColumnsWithEveryDoubtAndWarning) {
     EXPECT_LE(longest_line(status_text({}, filter, kNow)), 80u) << status_text({}, filter, kNow);
     const Status status{Listing{{}, "/run/shmbloom/default", 240'000}, {filter, live_filter("links")}};
     EXPECT_LE(longest_line(status_text({}, status, kNow)), 80u) << status_text({}, status, kNow);
+}
+
+TEST(StatusText, GivesALongNameALineOfItsOwn) {
+    const std::string name(64, 'n');
+    EXPECT_TRUE(says(status_text({}, live_filter(name.c_str()), kNow), (name + "\n          LIVE  300.2 M of").c_str()));
 }
 
 TEST(StatusText, SaysSinceWhenTheDaemonIsNotRunning) {

@@ -79,7 +79,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
     const std::string_view input{reinterpret_cast<const char *>(data) + 1, size - 1};
     const bool small = data[0] & 1;
     const net::RespLimits limits{
-        .request_bytes = small ? 64U : 1U << 20, .arguments = small ? 3U : 1000U, .inline_bytes = small ? 16U : 1000U};
+        .request_bytes = small ? 64U : 1U << 20, .arguments = small ? 3U : 20U, .inline_bytes = small ? 16U : 100U};
     const Parsed whole = parse(input, size, limits, Choices{data[0]});
     require(parse(input, 1, limits, Choices{data[0]}) == whole, "byte by byte gives the same");
     require(parse(input, 20, limits, Choices{data[0]}) == whole, "pieces give the same");

@@ -23,7 +23,7 @@ namespace {
 using namespace shmbloom;
 
 // Small, so that a fuzzer reaches them. Requests have at most a quarter.
-const net::Limits kLimits{.input_memory_bytes = 256U << 10, .unread_output_bytes = 100, .arguments = 50};
+const net::Limits kLimits{.input_memory_bytes = 256U << 10, .unread_output_bytes = 100, .arguments = 20};
 
 std::string reply_to(const std::vector<std::string_view> &arguments) {
     std::string text = net::reply::array(arguments.size());
