@@ -18,16 +18,36 @@ namespace {
 struct OptionOfVerb {
     const char *name; // "long" or "long,short"
     bool takes_value;
-    const char *verb; // nullptr: every verb
+    const char *verbs; // separated by blanks; nullptr: every verb
 };
 
 constexpr OptionOfVerb kOptions[] = {
-    {"instance", true, nullptr},       {"runtime-dir", true, nullptr},    {"help,h", false, nullptr},
-    {"version", false, nullptr},       {"capacity", true, "create"},      {"fpr", true, "create"},
-    {"layout", true, "create"},        {"normalize", true, "create"},     {"key-type", true, "create"},
-    {"nothing-exists-yet", false, "create"}, {"yes", false, "drop"},      {"exec", false, "load"},
-    {"null,0", false, "load"},         {"expect-at-least", true, "load"}, {"overlap", true, "load"},
-    {"keep-blanks", false, "load"},    {"json", false, "status"},
+    {"instance", true, nullptr},
+    {"runtime-dir", true, nullptr},
+    {"state-dir", true, nullptr},
+    {"json", false, nullptr},
+    {"help,h", false, nullptr},
+    {"version", false, nullptr},
+    {"capacity", true, "create plan"},
+    {"fpr", true, "create plan"},
+    {"layout", true, "create"},
+    {"normalize", true, "create"},
+    {"key-type", true, "create"},
+    {"nothing-exists-yet", false, "create"},
+    {"yes", false, "drop"},
+    {"exec", false, "load verify"},
+    {"null,0", false, "load verify"},
+    {"expect-at-least", true, "load verify live"},
+    {"overlap", true, "load"},
+    {"keep-blanks", false, "load verify"},
+    {"repair", false, "verify"},
+    {"force-incomplete", false, "live"},
+    {"all", false, "pause resume forget-readers"},
+    {"reason", true, "pause"},
+    {"timeout", true, "wait"},
+    {"lookups", true, "plan"},
+    {"machines", true, "plan"},
+    {"adds-per-day", true, "plan"},
 };
 
 std::string long_name(const OptionOfVerb &option) {
@@ -36,7 +56,9 @@ std::string long_name(const OptionOfVerb &option) {
 }
 
 bool belongs(const OptionOfVerb &option, std::string_view verb) {
-    return option.verb == nullptr || option.verb == verb;
+    if (option.verbs == nullptr)
+        return true;
+    return (" " + std::string{option.verbs} + " ").find(" " + std::string{verb} + " ") != std::string::npos;
 }
 
 std::string options_of(std::string_view verb) {
@@ -77,8 +99,9 @@ Outcome sort_in(const std::vector<po::option> &parsed, Arguments &arguments) {
             arguments.words.push_back(option.value.front());
             continue;
         }
-        const bool is_new = option.value.empty() ? arguments.flags.insert(option.string_key).second
-                                                 : arguments.values.emplace(option.string_key, option.value.front()).second;
+        const bool is_new = option.value.empty()
+                                ? arguments.flags.insert(option.string_key).second
+                                : arguments.values.emplace(option.string_key, option.value.front()).second;
         if (!is_new)
             return usage("--" + option.string_key + " is given twice");
     }
@@ -112,7 +135,8 @@ std::optional<std::string> Arguments::value(const std::string &name) const {
 
 Result<Arguments> parse_arguments(const std::vector<std::string> &line) {
     Arguments arguments;
-    // Cut at the first "--" by hand: what follows is keys or a command with dashes of its own, none of Boost's business.
+    // Cut at the first "--" by hand: what follows is keys or a command with dashes of its own, none of Boost's
+    // business.
     const auto dashes = std::find(line.begin(), line.end(), "--");
     if (dashes != line.end())
         arguments.after_dashes.emplace(dashes + 1, line.end());
@@ -132,7 +156,9 @@ Result<Arguments> parse_arguments(const std::vector<std::string> &line) {
         // Boost's own words name the option; which ones there are is more help than its grammar.
         const std::string verb = guess_verb(before);
         return usage(std::string{error.what()} + "; allowed: " + options_of(verb) +
-                     (verb == "contains" || verb == "add" ? "; a key that begins with '-' goes behind --" : ""));
+                     (verb == "contains" || verb == "add" || verb == "explain"
+                          ? "; a key that begins with '-' goes behind --"
+                          : ""));
     }
     if (auto failure = check_verb(arguments))
         return *failure;

@@ -118,8 +118,8 @@ Outcome Child::wait(int interrupt_fd) {
 
 std::string Child::ending(int status) const {
     if (WIFSIGNALED(status))
-        return name_ + " was killed by signal " + std::to_string(WTERMSIG(status)) + " (" + strsignal(WTERMSIG(status)) +
-               ")";
+        return name_ + " was killed by signal " + std::to_string(WTERMSIG(status)) + " (" +
+               strsignal(WTERMSIG(status)) + ")";
     return name_ + " ended with exit code " + std::to_string(WEXITSTATUS(status));
 }
 

@@ -12,8 +12,8 @@ namespace shmbloom::ctl {
 
 class Child {
   public:
-    // Runs `command` (looked up in PATH): stdin from /dev/null, stdout into a pipe, stderr ours. It stays in our process
-    // group, so that it may ask the terminal for a password, and Ctrl-C reaches it as it reaches us.
+    // Runs `command` (looked up in PATH): stdin from /dev/null, stdout into a pipe, stderr ours. It stays in our
+    // process group, so that it may ask the terminal for a password, and Ctrl-C reaches it as it reaches us.
     static Result<Child> spawn(const std::vector<std::string> &command);
 
     Child(Child &&other) noexcept;

@@ -1,5 +1,6 @@
 #include "client.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -13,7 +14,7 @@ constexpr std::chrono::seconds kConnectTimeout{5};
 constexpr int kDepthMax = 3; // SB.INFO's array of arrays is the deepest there is
 constexpr std::int64_t kElementsMax = 1 << 20;
 
-std::int64_t deadline_after(std::chrono::seconds timeout) {
+std::int64_t deadline_after(std::chrono::milliseconds timeout) {
     return shmbloom__monotonic_ns() + std::chrono::nanoseconds{timeout}.count();
 }
 
@@ -75,12 +76,19 @@ Exit exit_of_error(std::string_view text, Exit range_means) {
     return Exit::refused; // EXISTS BUSY STALE, and words that only a newer daemon knows
 }
 
+Failure failure_of_error(std::string_view text, Exit range_means) {
+    const std::size_t blank = std::min(text.find(' '), text.size());
+    const std::string_view rest = text.substr(std::min(blank + 1, text.size()));
+    return {exit_of_error(text, range_means), std::string{rest.empty() ? text : rest},
+            std::string{text.substr(0, blank)}};
+}
+
 Client::Client(Client &&other) noexcept : connection_{std::exchange(other.connection_, shmbloom__connection{})} {
     other.connection_.fd = -1;
 }
 
 Client::~Client() {
-    shmbloom__disconnect(&connection_);
+    shmbloom__free_connection(&connection_);
 }
 
 Result<Client> Client::connect(const Where &where) {
@@ -89,23 +97,37 @@ Result<Client> Client::connect(const Where &where) {
         return *failure;
     const Listing place = take(std::move(listed));
     Client client;
-    const std::int64_t deadline_ns = deadline_after(kConnectTimeout);
-    int r = shmbloom__connect(&client.connection_, place.runtime_dir.c_str(), deadline_ns);
-    if (r == 0)
-        r = shmbloom__hello(&client.connection_, deadline_ns);
-    if (r < 0)
+    if (const int r = client.greet(place.runtime_dir, kConnectTimeout); r < 0)
         return cannot_connect(r, place);
     return client;
 }
 
-Result<Reply> Client::call(const std::vector<std::string_view> &arguments, std::chrono::seconds timeout,
+Result<Client> Client::connect_to(const std::string &runtime_dir, std::chrono::milliseconds timeout) {
+    Client client;
+    const int r = client.greet(runtime_dir, timeout);
+    if (r == 0)
+        return client;
+    Failure failure = connection_failure(r, "cannot reach the daemon");
+    if (r == -EAGAIN) // nobody takes connections out of its queue
+        failure.code = Exit::timeout;
+    failure.text += " (" + runtime_dir + ")";
+    return failure;
+}
+
+int Client::greet(const std::string &runtime_dir, std::chrono::milliseconds timeout) {
+    const std::int64_t deadline_ns = deadline_after(timeout);
+    const int r = shmbloom__connect(&connection_, runtime_dir.c_str(), deadline_ns);
+    return r < 0 ? r : shmbloom__hello(&connection_, deadline_ns);
+}
+
+Result<Reply> Client::call(const std::vector<std::string_view> &arguments, std::chrono::milliseconds timeout,
                            Exit range_means) {
     if (auto failure = send(arguments, timeout))
         return *failure;
     return receive(timeout, range_means);
 }
 
-Outcome Client::send(const std::vector<std::string_view> &arguments, std::chrono::seconds timeout) {
+Outcome Client::send(const std::vector<std::string_view> &arguments, std::chrono::milliseconds timeout) {
     std::vector<shmbloom__argument> list;
     for (const std::string_view argument : arguments)
         list.push_back({argument.data(), argument.size()});
@@ -117,12 +139,12 @@ Outcome Client::send(const std::vector<std::string_view> &arguments, std::chrono
     return {};
 }
 
-Result<Reply> Client::receive(std::chrono::seconds timeout, Exit range_means) {
+Result<Reply> Client::receive(std::chrono::milliseconds timeout, Exit range_means) {
     if (!is_open())
         return Failure{Exit::unreachable, "the connection to the daemon is closed"};
     auto reply = receive_one(deadline_after(timeout), 0);
     if (const Reply *got = std::get_if<Reply>(&reply); got != nullptr && got->type == SHMBLOOM__ERROR)
-        return Failure{exit_of_error(got->text, range_means), got->text};
+        return failure_of_error(got->text, range_means);
     return reply;
 }
 

@@ -4,7 +4,9 @@
 #include <vector>
 
 #include "client.h"
+#include "geometry/geometry.h"
 #include "hints.h"
+#include "json.h"
 #include "numbers.h"
 #include "output.h"
 #include "verbs.h"
@@ -43,6 +45,29 @@ std::string describe(const CreateOptions &options, const Reply &made) {
     return text;
 }
 
+// What either layout costs, since `auto` chose by it.
+std::string compare(const CreateOptions &options) {
+    std::string text;
+    for (const auto &[choice, name] :
+         {std::pair{geometry::LayoutChoice::classic, "classic"}, std::pair{geometry::LayoutChoice::blocked, "blocked"}})
+        if (const auto planned = geometry::plan(options.capacity, options.fpr, choice);
+            const auto *made = std::get_if<geometry::Geometry>(&planned))
+            text += (text.empty() ? "" : ", ") + std::string{name} + " " + format_bytes(made->segment_bytes);
+    return "memory by layout: " + text + "\n";
+}
+
+Json fields_of(const Reply &made) {
+    Json fields{{"name", made.field("name")},
+                {"live", made.field("live") == "1"},
+                {"layout", made.field("layout")},
+                {"uuid", made.field("uuid")},
+                {"hash_domain", made.field("hash_domain")},
+                {"generation", made.field("generation")}};
+    for (const char *name : {"capacity", "bits", "probes", "blocks", "memory_bytes"})
+        fields[name] = parse_count(made.field(name)).value_or(0);
+    return fields;
+}
+
 } // namespace
 
 int run(const Where &where, const CreateOptions &options) {
@@ -53,15 +78,18 @@ int run(const Where &where, const CreateOptions &options) {
     if (const Failure *failure = failure_of(reply))
         return fail(*failure);
     const Reply made = take(std::move(reply));
-    print(describe(options, made));
+    print(describe(options, made) + compare(options));
     if (made.field("live") == "1")
         print("live: it answers absent to everything that is not added through the daemon\n"
-              "next: " + command_line(where, "add " + options.name + " KEY...") + "\n");
+              "next: " +
+              command_line(where, "add " + options.name + " KEY...") + "\n");
     else
         print("warming: it answers unverified until a source has been loaded to its end\n"
-              "next: " + load_command(where, options.name) + "\n"
+              "next: " +
+              load_command(where, options.name) +
+              "\n"
               "      (CMD prints the IDs, one a line)\n");
-    return static_cast<int>(Exit::done);
+    return conclude(fields_of(made), {});
 }
 
 } // namespace shmbloom::ctl

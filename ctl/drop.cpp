@@ -1,9 +1,10 @@
 // drop: ends a filter, after making sure that it is the one that was meant.
 #include <cstdio>
-#include <iostream>
 #include <string>
 
 #include "client.h"
+#include "confirm.h"
+#include "json.h"
 #include "numbers.h"
 #include "output.h"
 #include "verbs.h"
@@ -14,7 +15,6 @@ namespace {
 
 constexpr std::chrono::seconds kDropTimeout{60};
 
-// Asks for the name, so that a wrong line from the shell's history is noticed.
 Outcome ask(const Where &where, const std::string &name) {
     auto opened = open_filter(where, name);
     if (const Failure *failure = failure_of(opened); failure != nullptr && failure->code == Exit::not_found)
@@ -25,13 +25,7 @@ Outcome ask(const Where &where, const std::string &name) {
         if (info.estimated_keys != SHMBLOOM_UNKNOWN)
             keys = " with about " + format_count(info.estimated_keys) + " keys";
     }
-    std::fprintf(stderr, "This ends '%s'%s; its workers then answer unverified.\nType its name to go on: ", name.c_str(),
-                 keys.c_str());
-    std::string typed;
-    std::getline(std::cin, typed);
-    if (typed != name)
-        return Failure{Exit::refused, "that is not '" + name + "': nothing was changed"};
-    return {};
+    return confirm_name(name, "This ends '" + name + "'" + keys + "; its workers then answer unverified.");
 }
 
 } // namespace
@@ -46,10 +40,11 @@ int run(const Where &where, const DropOptions &options) {
         if (auto failure = ask(where, options.name))
             return fail(*failure);
     auto reply = std::get<Client>(client).call({"SB.DROP", options.name}, kDropTimeout);
-    if (const Failure *failure = failure_of(reply))
-        return fail(*failure);
-    print("dropped " + options.name + "\n");
-    return static_cast<int>(Exit::done);
+    const Failure *failure = failure_of(reply);
+    if (failure == nullptr)
+        print("dropped " + options.name + "\n");
+    return conclude({{"name", options.name}, {"dropped", failure == nullptr}},
+                    failure == nullptr ? Outcome{} : Outcome{*failure});
 }
 
 } // namespace shmbloom::ctl

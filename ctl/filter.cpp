@@ -3,6 +3,8 @@
 #include <array>
 #include <cerrno>
 
+#include "handle.h"
+
 namespace shmbloom::ctl {
 
 namespace {
@@ -17,9 +19,7 @@ struct Library {
         options.error_text_size = text.size();
     }
 
-    Failure failure(int r) const {
-        return {exit_of(r), text.front() != '\0' ? text.data() : shmbloom_strerror(r)};
-    }
+    Failure failure(int r) const { return {exit_of(r), text.front() != '\0' ? text.data() : shmbloom_strerror(r)}; }
 
     std::array<char, 1024> text{};
     shmbloom_options options{};
@@ -75,6 +75,11 @@ shmbloom_info get_info(shmbloom_filter *f) {
     info.struct_size = sizeof info;
     shmbloom_get_info(f, &info); // fails for a NULL handle or a wrong size only
     return info;
+}
+
+std::uint64_t wrong_absents_of(const shmbloom_filter *f) {
+    shmbloom_slot slot{};
+    return shmbloom__copy_slot(f, &slot) ? slot.wrong_absents : SHMBLOOM_UNKNOWN;
 }
 
 Result<shmbloom__hashing> get_hashing(shmbloom_filter *f, const std::string &name) {

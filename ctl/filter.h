@@ -24,6 +24,9 @@ Result<Filter> open_filter(const Where &where, const std::string &name);
 
 shmbloom_info get_info(shmbloom_filter *f);
 
+// Absents that workers reported as wrong; SHMBLOOM_UNKNOWN when the slot cannot be read just now.
+std::uint64_t wrong_absents_of(const shmbloom_filter *f);
+
 // Seed, hash domain, normalisation and key type of the filter as it is now.
 Result<shmbloom__hashing> get_hashing(shmbloom_filter *f, const std::string &name);
 
@@ -31,6 +34,7 @@ struct Listing {
     std::vector<std::string> names;
     std::string runtime_dir;
     std::uint64_t heartbeat_age_ms = 0;
+    bool hangs = false; // no heartbeat, but its process is there
 
     // The daemon gives a sign of life each second.
     bool is_daemon_running() const { return heartbeat_age_ms <= 3000; }

@@ -1,6 +1,7 @@
 // The verbs and what is said about them.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -14,6 +15,7 @@ struct VerbHelp {
     std::string_view example;
 };
 
+std::span<const VerbHelp> all_verbs();            // help_texts.cpp
 const VerbHelp *find_verb(std::string_view name); // nullptr: no such verb
 std::string verb_list();                          // "create, drop, ..."
 

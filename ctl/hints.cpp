@@ -11,24 +11,35 @@ namespace {
 struct Entry {
     std::string_view word;
     std::string_view meaning;
-    std::string_view ended_by; // "LOAD": the command that loads a source
+    std::string_view ended_by; // "! VERB": the command, NAME in it is the filter's
 };
+
+constexpr std::string_view kLoad = "! load NAME --exec -- CMD...";
+constexpr std::string_view kLarger = "! create LARGER --capacity N --fpr P";
 
 // Worst last: the place in this table is the severity.
 constexpr Entry kEntries[] = {
-    {"growth_blocked", "cannot grow", "room in memory, or a larger filter, created and loaded"},
-    {"full", "holds more keys than it was made for, so its rate is worse than asked for",
-     "a larger filter, created and loaded"},
-    {"degraded", "the disk does not follow", "room on the disk of the daemon's state folder, or its repair"},
-    {"name_lost", "its name in shared memory is gone: workers that have it open go on, others cannot open it",
-     "the daemon's next start, at which the filter begins empty and in doubt; then load it"},
-    {"adds_refused", "workers may still read a segment that nobody can reach, so adds are turned away",
-     "a restart of the machine"},
-    {"paused", "an operator paused it", "the operator"},
-    {"warming", "its source has not been loaded to the end", "LOAD"},
-    {"partial", "its bits are incomplete while the daemon fills it", "the daemon, by itself"},
-    {"lossy", "acknowledged adds may be missing", "LOAD"},
-    {"damaged", "a stored byte failed its check", "LOAD"},
+    {"growth_blocked", "it cannot grow; a larger filter, created and loaded, takes its place", kLarger},
+    {"full",
+     "holds more keys than it was made for, so its rate is worse than asked for; a larger filter, created and "
+     "loaded, takes its place",
+     kLarger},
+    {"degraded", "the disk does not follow",
+     "room on the disk of the daemon's state folder, or its repair; the daemon tries again each second"},
+    {"name_lost",
+     "its name in shared memory is gone: workers that have it open go on, others cannot open it; the "
+     "daemon's next start begins it anew, empty and in doubt",
+     "that start, then a load"},
+    {"adds_refused",
+     "workers may still read a segment that nobody can reach, so adds are turned away until a restart "
+     "of the machine, or until you say that no worker of before is left",
+     "! forget-readers NAME"},
+    {"paused", "an operator paused it, or wrong absents did", "! resume NAME"},
+    {"warming", "its source has not been loaded to the end", kLoad},
+    {"partial", "its bits are incomplete: the daemon fills it, or found no memory for it",
+     "the daemon, by itself or at its next start"},
+    {"lossy", "acknowledged adds may be missing", kLoad},
+    {"damaged", "a stored byte failed its check", kLoad},
 };
 
 } // namespace
@@ -39,6 +50,8 @@ std::string command_line(const Where &where, std::string_view rest) {
         line += "--instance " + shell_quote(*where.instance) + " ";
     if (where.runtime_dir)
         line += "--runtime-dir " + shell_quote(*where.runtime_dir) + " ";
+    if (where.state_dir)
+        line += "--state-dir " + shell_quote(*where.state_dir) + " ";
     return line + std::string{rest};
 }
 
@@ -47,11 +60,24 @@ std::string load_command(const Where &where, std::string_view name) {
 }
 
 Hint hint_for(const Where &where, std::string_view name, std::string_view word) {
-    for (const Entry &entry : kEntries)
-        if (entry.word == word)
-            return {std::string{entry.meaning},
-                    entry.ended_by == "LOAD" ? load_command(where, name) : std::string{entry.ended_by}};
+    for (const Entry &entry : kEntries) {
+        if (entry.word != word)
+            continue;
+        if (!entry.ended_by.starts_with("! "))
+            return {std::string{entry.meaning}, std::string{entry.ended_by}};
+        std::string rest{entry.ended_by.substr(2)};
+        if (const auto place = rest.find("NAME"); place != std::string::npos)
+            rest.replace(place, 4, name);
+        return {std::string{entry.meaning}, command_line(where, rest)};
+    }
     return {};
+}
+
+std::vector<std::string_view> hint_words() {
+    std::vector<std::string_view> words;
+    for (const Entry &entry : kEntries)
+        words.push_back(entry.word);
+    return words;
 }
 
 int severity_of(std::string_view word) {

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "options.h"
 
@@ -20,6 +21,8 @@ struct Hint {
     std::string meaning, ended_by;
 };
 Hint hint_for(const Where &where, std::string_view name, std::string_view word);
+
+std::vector<std::string_view> hint_words(); // all that hint_for() knows
 
 // How bad it is, for "worst first": a doubt's number is higher than a warning's, 0 is nothing.
 int severity_of(std::string_view word);

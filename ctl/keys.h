@@ -19,8 +19,8 @@ class Keys {
     // The key that is hashed: `key` without outer blanks when the filter trims, else all of it.
     std::string_view trimmed(std::string_view key) const;
 
-    // Carriage returns or outer blanks that a filter without `trim` would take as a part of the key, so that nobody who asks
-    // for the key without them would ever find it.
+    // Carriage returns or outer blanks that a filter without `trim` would take as a part of the key, so that nobody who
+    // asks for the key without them would ever find it.
     bool has_stray_blanks(std::string_view key) const;
 
     // For people: the key after normalisation, C-escaped; a u64 as the number it is.

@@ -6,6 +6,7 @@
 
 #include "filter.h"
 #include "hints.h"
+#include "json.h"
 #include "keys.h"
 #include "line_reader.h"
 #include "output.h"
@@ -18,15 +19,37 @@ namespace {
 
 constexpr const char *kAnswers[] = {"absent", "maybe", "unverified"};
 
-void print_line(std::string_view key, std::string_view answer) {
-    print(key);
-    print("\t");
-    print(answer);
-    print("\n");
-}
+// Lines as they come for people; kept until the end for --json.
+class Answers {
+  public:
+    void put(std::string_view key, std::string_view answer) {
+        if (is_json())
+            list_.push_back({{"key", std::string{key}}, {"answer", std::string{answer}}, {"error", nullptr}});
+        else
+            print_line(key, answer);
+    }
+    void put_failure(std::string_view key, const std::string &why) {
+        if (is_json())
+            list_.push_back({{"key", std::string{key}}, {"answer", nullptr}, {"error", why}});
+        else
+            print_line(key, "not added: " + why);
+    }
+    Json fields(const std::string &name) const { return {{"name", name}, {"answers", list_}}; }
+
+  private:
+    static void print_line(std::string_view key, std::string_view answer) {
+        print(key);
+        print("\t");
+        print(answer);
+        print("\n");
+    }
+
+    Json list_ = Json::array();
+};
 
 // Calls use(key) for each key, and pause() before waiting for more of them and at the end. Stops at the first failure.
-template <class Use, class Pause> Outcome for_each_key(const KeysOptions &options, Use use, Pause pause) {
+template <class Use, class Pause>
+Outcome for_each_key(const KeysOptions &options, Use use, Pause pause) {
     for (const std::string &key : options.keys)
         if (auto failure = use(std::string_view{key}))
             return failure;
@@ -68,7 +91,8 @@ Outcome check_key(const Keys &keys, std::string_view key) {
 // Sends keys in batches and prints what became of each.
 class Adder {
   public:
-    Adder(shmbloom_filter *f, const Keys &keys) : f_{f}, keys_{keys} {}
+    Adder(const Where &where, shmbloom_filter *f, const Keys &keys, Answers &answers)
+        : where_{where}, f_{f}, keys_{keys}, answers_{answers} {}
 
     void add(std::string_view key) {
         std::uint64_t hash = 0;
@@ -91,7 +115,7 @@ class Adder {
             if (r < 0)
                 print_failure(batch_[i], exit_of(r), why);
             else
-                print_line(batch_[i], kAnswers[answers[i]]);
+                answers_.put(batch_[i], kAnswers[answers[i]]);
         batch_.clear();
         hashes_.clear();
     }
@@ -125,18 +149,20 @@ class Adder {
         const shmbloom_info info = get_info(f_);
         if (r != -EBUSY || (info.warnings & SHMBLOOM_INFO_ADDS_REFUSED) == 0)
             return shmbloom_strerror(r);
-        const Hint hint = hint_for({}, info.name, "adds_refused");
+        const Hint hint = hint_for(where_, info.name, "adds_refused");
         return hint.meaning + "; ended by " + hint.ended_by;
     }
 
     void print_failure(std::string_view key, Exit code, const std::string &why) {
-        print_line(key, "not added: " + why);
+        answers_.put_failure(key, why);
         if (first_failure_ == Exit::done)
             first_failure_ = code;
     }
 
+    const Where &where_;
     shmbloom_filter *f_;
     Keys keys_;
+    Answers &answers_;
     std::vector<std::string> batch_;
     std::vector<std::uint64_t> hashes_;
     Exit first_failure_ = Exit::done;
@@ -157,6 +183,7 @@ int run(const Where &where, const ContainsOptions &options) {
     for (const std::string &key : options.keys) // before the first answer is printed
         if (auto failure = check_key(keys, key))
             return fail(*failure);
+    Answers answers;
     bool any_absent = false, any_unverified = false;
     const auto use = [&](std::string_view key) {
         auto failure = check_key(keys, key);
@@ -165,12 +192,14 @@ int run(const Where &where, const ContainsOptions &options) {
         const int answer = look_up(f, keys, key);
         any_absent = any_absent || answer == SHMBLOOM_ABSENT;
         any_unverified = any_unverified || answer == SHMBLOOM_UNVERIFIED;
-        print_line(key, kAnswers[answer]);
+        answers.put(key, kAnswers[answer]);
         return failure;
     };
-    if (auto failure = for_each_key(options, use, flush_output))
-        return fail(*failure);
-    return static_cast<int>(any_unverified ? Exit::unverified : any_absent ? Exit::negative : Exit::done);
+    const Outcome failure = for_each_key(options, use, flush_output);
+    return conclude(answers.fields(options.name), failure,
+                    any_unverified ? Exit::unverified
+                    : any_absent   ? Exit::negative
+                                   : Exit::done);
 }
 
 int run(const Where &where, const AddOptions &options) {
@@ -182,7 +211,8 @@ int run(const Where &where, const AddOptions &options) {
     if (const Failure *failure = failure_of(hashing))
         return fail(*failure);
 
-    Adder adder{f, Keys{take(std::move(hashing))}};
+    Answers answers;
+    Adder adder{where, f, Keys{take(std::move(hashing))}, answers};
     const auto use = [&](std::string_view key) {
         adder.add(key);
         return Outcome{};
@@ -193,9 +223,7 @@ int run(const Where &where, const AddOptions &options) {
     };
     const Outcome failure = for_each_key(options, use, pause);
     pause(); // what was read before the failure is added all the same
-    if (failure)
-        return fail(*failure);
-    return static_cast<int>(adder.first_failure());
+    return conclude(answers.fields(options.name), failure, adder.first_failure());
 }
 
 } // namespace shmbloom::ctl

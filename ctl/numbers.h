@@ -8,8 +8,8 @@
 
 namespace shmbloom::ctl {
 
-// "1000", "1e8", "100M" (k M G T are powers of ten), "1.5M", "100_000_000". nullopt for anything else, for what is no whole
-// number and for what does not fit 64 bits.
+// "1000", "1e8", "100M" (k M G T are powers of ten), "1.5M", "100_000_000". nullopt for anything else, for what is no
+// whole number and for what does not fit 64 bits.
 std::optional<std::uint64_t> parse_count(std::string_view text);
 
 // "0.01", "1e-2", "1%": greater than 0, less than 1.

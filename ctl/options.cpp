@@ -1,105 +1,10 @@
 #include "options.h"
 
-#include <string_view>
-
-#include "arguments.h"
-#include "help.h"
-#include "numbers.h"
-#include "shmbloom/layout.h"
-#include "text.h"
+#include "reader.h"
 
 namespace shmbloom::ctl {
 
 namespace {
-
-// One command line being read: the first thing wrong with it is kept, and reading goes on without harm.
-class Reader {
-  public:
-    explicit Reader(Arguments arguments) : arguments_{std::move(arguments)} {}
-
-    void refuse(std::string text) {
-        if (!failure_)
-            failure_ = Failure{Exit::usage, std::move(text)};
-    }
-
-    // How the verb is written, for all mistakes of its form.
-    void refuse_form() { refuse("write: shmbloomctl " + std::string{find_verb(arguments_.verb)->synopsis}); }
-
-    template <class Parse> auto number(const char *option, Parse parse, const char *allowed) -> decltype(parse("")) {
-        const auto text = arguments_.value(option);
-        if (!text)
-            return std::nullopt;
-        const auto value = parse(*text);
-        if (!value)
-            refuse("--" + std::string{option} + " '" + *text + "' is not understood; write " + allowed);
-        return value;
-    }
-
-    template <class Parse> auto required_number(const char *option, Parse parse, const char *allowed) {
-        if (!arguments_.value(option))
-            refuse("--" + std::string{option} + " is missing; write " + allowed);
-        return number(option, parse, allowed);
-    }
-
-    // A list of words, separated by commas, each one of `allowed`, which is separated by blanks.
-    std::optional<std::string> words_of(const char *option, std::string_view allowed) {
-        const auto text = arguments_.value(option);
-        split_commas(text.value_or(""), [&](std::string_view word) {
-            if ((" " + std::string{allowed} + " ").find(" " + std::string{word} + " ") == std::string::npos)
-                refuse("--" + std::string{option} + " '" + std::string{word} + "' is unknown; one of: " +
-                       std::string{allowed});
-        });
-        return text;
-    }
-    std::optional<std::string> word_of(const char *option, std::string_view allowed) {
-        const auto text = arguments_.value(option);
-        if (text && (text->empty() || text->find(',') != std::string::npos))
-            refuse("--" + std::string{option} + " takes one of: " + std::string{allowed});
-        return words_of(option, allowed);
-    }
-
-    // The next word that is no option, "" if there is none; with `required` that is a mistake.
-    std::string next_word(bool required) {
-        auto &words = arguments_.words;
-        if (words.empty()) {
-            if (required)
-                refuse_form();
-            return "";
-        }
-        std::string word = std::move(words.front());
-        words.erase(words.begin());
-        return word;
-    }
-
-    std::string next_name() {
-        std::string name = next_word(true);
-        if (!is_filter_name(name))
-            refuse("'" + name + "' is not a filter's name: 1 to 64 of A-Z a-z 0-9 . _ : -");
-        return name;
-    }
-
-    void expect_no_more_words() {
-        if (!arguments_.words.empty() || arguments_.after_dashes)
-            refuse_form();
-    }
-
-    Arguments &arguments() { return arguments_; }
-    Outcome take_failure() { return std::move(failure_); }
-
-    static bool is_filter_name(std::string_view name) {
-        constexpr std::string_view kAllowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:-";
-        return !name.empty() && name.size() <= SHMBLOOM_NAME_BYTES &&
-               name.find_first_not_of(kAllowed) == std::string_view::npos;
-    }
-
-  private:
-    Arguments arguments_;
-    Outcome failure_;
-};
-
-constexpr const char *kCountForms = "a whole number such as 100000000, 100_000_000, 1e8 or 100M";
-constexpr const char *kRateForms = "a rate between 0 and 1, such as 0.01 or 1%";
-constexpr const char *kDurationForms = "a duration such as 90s, 15m, 1h or 2d";
 
 CreateOptions read_create(Reader &reader) {
     CreateOptions options;
@@ -120,30 +25,8 @@ DropOptions read_drop(Reader &reader) {
     return options;
 }
 
-// Exactly one source: FILE, "-", or --exec with what stands behind "--".
-void read_source(Reader &reader, LoadOptions &options) {
-    Arguments &arguments = reader.arguments();
-    if (arguments.has("exec")) {
-        options.command = arguments.after_dashes.value_or(std::vector<std::string>{});
-        if (!arguments.words.empty() || options.command.empty())
-            reader.refuse("--exec wants its command behind --: shmbloomctl load " + options.name + " --exec -- CMD...");
-        return;
-    }
-    for (std::string &word : arguments.after_dashes.value_or(std::vector<std::string>{}))
-        arguments.words.push_back(word == "-" ? "./-" : word); // behind "--" it is a file of that name
-    arguments.after_dashes.reset();
-    options.file = reader.next_word(false);
-    if (options.file.empty())
-        reader.refuse("no source; FILE, - (stdin) or --exec -- CMD... is required");
-    reader.expect_no_more_words();
-}
-
 LoadOptions read_load(Reader &reader) {
     LoadOptions options;
-    options.name = reader.next_name();
-    options.nul_separated = reader.arguments().has("null");
-    options.keep_blanks = reader.arguments().has("keep-blanks");
-    options.expect_at_least = reader.number("expect-at-least", parse_count, kCountForms);
     options.overlap_s = reader.number("overlap", parse_duration_s, kDurationForms);
     read_source(reader, options);
     return options;
@@ -158,7 +41,8 @@ StatusOptions read_status(Reader &reader) {
     return options;
 }
 
-template <class Options> Options read_keys(Reader &reader) {
+template <class Options>
+Options read_keys(Reader &reader) {
     Options options;
     options.name = reader.next_name();
     Arguments &arguments = reader.arguments();
@@ -184,24 +68,43 @@ HelpOptions read_help(Reader &reader) {
     return options;
 }
 
-decltype(Command::verb) read_verb(Reader &reader) {
+using Verb = decltype(Command::verb);
+
+template <auto read>
+Verb read_as(Reader &reader) {
+    return read(reader);
+}
+
+struct Entry {
+    std::string_view verb;
+    Verb (*read)(Reader &reader);
+};
+
+constexpr Entry kEntries[] = {{"create", read_as<read_create>},
+                              {"drop", read_as<read_drop>},
+                              {"load", read_as<read_load>},
+                              {"status", read_as<read_status>},
+                              {"contains", read_as<read_keys<ContainsOptions>>},
+                              {"add", read_as<read_keys<AddOptions>>},
+                              {"live", read_as<read_live>},
+                              {"pause", read_as<read_pause>},
+                              {"resume", read_as<read_resume>},
+                              {"wait", read_as<read_wait>},
+                              {"verify", read_as<read_verify>},
+                              {"explain", read_as<read_explain>},
+                              {"forget-readers", read_as<read_forget_readers>},
+                              {"self-test", read_as<read_self_test>},
+                              {"plan", read_as<read_plan>}};
+
+Verb read_verb(Reader &reader) {
     const std::string verb = reader.arguments().verb;
     if (reader.arguments().has("help"))
         return HelpOptions{verb};
     if (reader.arguments().has("version"))
         return VersionOptions{};
-    if (verb == "create")
-        return read_create(reader);
-    if (verb == "drop")
-        return read_drop(reader);
-    if (verb == "load")
-        return read_load(reader);
-    if (verb == "status")
-        return read_status(reader);
-    if (verb == "contains")
-        return read_keys<ContainsOptions>(reader);
-    if (verb == "add")
-        return read_keys<AddOptions>(reader);
+    for (const Entry &entry : kEntries)
+        if (entry.verb == verb)
+            return entry.read(reader);
     return read_help(reader);
 }
 
@@ -213,7 +116,9 @@ Result<Command> parse_command(const std::vector<std::string> &line) {
         return *failure;
     Reader reader{take(std::move(arguments))};
     Command command;
-    command.where = {reader.arguments().value("instance"), reader.arguments().value("runtime-dir")};
+    command.where = {reader.arguments().value("instance"), reader.arguments().value("runtime-dir"),
+                     reader.arguments().value("state-dir")};
+    command.json = reader.arguments().has("json");
     command.verb = read_verb(reader);
     if (auto failure = reader.take_failure())
         return *failure;

@@ -15,6 +15,7 @@ namespace shmbloom::ctl {
 struct Where {
     std::optional<std::string> instance;
     std::optional<std::string> runtime_dir;
+    std::optional<std::string> state_dir{}; // for what is done without the daemon
 };
 
 struct CreateOptions {
@@ -30,14 +31,20 @@ struct DropOptions {
     bool yes = false;
 };
 
-struct LoadOptions {
+// load, verify
+struct SourceOptions {
     std::string name;
     std::string file;                 // "-": stdin; "" with a command
     std::vector<std::string> command; // --exec
     bool nul_separated = false;
     bool keep_blanks = false;
     std::optional<std::uint64_t> expect_at_least;
+};
+struct LoadOptions : SourceOptions {
     std::optional<std::uint64_t> overlap_s;
+};
+struct VerifyOptions : SourceOptions {
+    bool repair = false;
 };
 
 struct StatusOptions {
@@ -54,6 +61,42 @@ struct KeysOptions {
 struct ContainsOptions : KeysOptions {};
 struct AddOptions : KeysOptions {};
 
+struct LiveOptions { // one of the two
+    std::string name;
+    std::optional<std::uint64_t> expect_at_least;
+    bool force_incomplete = false;
+};
+
+struct PauseOptions {
+    std::string name; // "": --all
+    std::string reason;
+};
+struct ResumeOptions {
+    std::string name; // "": --all
+};
+struct ForgetReadersOptions {
+    std::string name; // "": --all
+};
+
+struct WaitOptions {
+    std::string name;
+    std::optional<std::uint64_t> timeout_s; // nullopt: for ever
+};
+
+struct ExplainOptions {
+    std::string name, key;
+};
+
+struct SelfTestOptions {};
+
+struct PlanOptions {
+    std::uint64_t capacity = 0;
+    double fpr = 0;
+    std::optional<std::uint64_t> lookups; // a second, on each machine
+    std::uint64_t machines = 1;
+    std::optional<std::uint64_t> adds_per_day;
+};
+
 struct HelpOptions {
     std::string verb; // "": all of them
 };
@@ -61,8 +104,10 @@ struct VersionOptions {};
 
 struct Command {
     Where where;
-    std::variant<CreateOptions, DropOptions, LoadOptions, StatusOptions, ContainsOptions, AddOptions, HelpOptions,
-                 VersionOptions>
+    bool json = false;
+    std::variant<CreateOptions, DropOptions, LoadOptions, StatusOptions, ContainsOptions, AddOptions, LiveOptions,
+                 PauseOptions, ResumeOptions, WaitOptions, VerifyOptions, ExplainOptions, ForgetReadersOptions,
+                 SelfTestOptions, PlanOptions, HelpOptions, VersionOptions>
         verb;
 };
 

@@ -3,9 +3,15 @@
 #include <cstdlib>
 #include <unistd.h>
 
+#include "json.h"
+#include "words.h"
+
 namespace shmbloom::ctl {
 
 namespace {
+
+bool json_asked = false;
+bool json_printed = false;
 
 const char *code_of(Colour colour) {
     switch (colour) {
@@ -24,9 +30,24 @@ const char *code_of(Colour colour) {
 } // namespace
 
 int fail(const Failure &failure) {
+    if (json_asked && !json_printed)
+        print_json(json_text(with_failure(Json::object(), failure)));
     std::fflush(stdout);
-    std::fprintf(stderr, "shmbloomctl: %s\n", failure.text.c_str());
+    std::fprintf(stderr, "shmbloomctl: %s: %s\n", word_of(failure).c_str(), failure.text.c_str());
     return static_cast<int>(failure.code);
+}
+
+void note(std::string_view text) {
+    std::fflush(stdout);
+    std::fprintf(stderr, "shmbloomctl: %.*s\n", static_cast<int>(text.size()), text.data());
+}
+
+void use_json() {
+    json_asked = true;
+}
+
+bool is_json() {
+    return json_asked;
 }
 
 bool is_terminal(std::FILE *stream) {
@@ -41,7 +62,13 @@ std::string paint(std::FILE *stream, Colour colour, std::string_view text) {
 }
 
 void print(std::string_view text) {
-    std::fwrite(text.data(), 1, text.size(), stdout);
+    if (!json_asked)
+        std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+void print_json(std::string_view object) {
+    json_printed = true;
+    std::fwrite(object.data(), 1, object.size(), stdout);
 }
 
 bool flush_output() {

@@ -25,7 +25,8 @@ std::string progress_line(std::optional<double> share, std::uint64_t keys, std::
     std::string line;
     if (share) {
         const auto filled = static_cast<std::size_t>(*share * static_cast<double>(kBarColumns));
-        line = "[" + std::string(filled, '#') + std::string(kBarColumns - filled, '.') + "] " + format_share(*share) + "  ";
+        line = "[" + std::string(filled, '#') + std::string(kBarColumns - filled, '.') + "] " + format_share(*share) +
+               "  ";
     }
     line += format_count(keys) + " keys  " + format_count(rate) + "/s";
     if (share && *share > 0.001)

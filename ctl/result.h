@@ -23,21 +23,26 @@ enum class Exit : int {
     no_space = 10,
 };
 
-// Expected to happen (a peer, a file, a typing mistake), hence a value. `text` is one line without a full stop.
+// Expected to happen (a peer, a file, a typing mistake), hence a value. `text` is one line without a full stop; `word`
+// is stable and a heading in docs/protocol.md, "": that of the code (words.h).
 struct Failure {
     Exit code;
     std::string text;
+    std::string word{};
 };
 
-template <class T> using Result = std::variant<T, Failure>;
+template <class T>
+using Result = std::variant<T, Failure>;
 using Outcome = std::optional<Failure>; // of what has nothing to return; empty: it went well
 
-template <class T> const Failure *failure_of(const Result<T> &result) {
+template <class T>
+const Failure *failure_of(const Result<T> &result) {
     return std::get_if<Failure>(&result);
 }
 
 // Only after failure_of() said that there is none.
-template <class T> T take(Result<T> &&result) {
+template <class T>
+T take(Result<T> &&result) {
     return std::get<T>(std::move(result));
 }
 

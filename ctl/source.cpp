@@ -18,7 +18,7 @@ Failure file_failure(const std::string &path, const std::string &what) {
 
 } // namespace
 
-Result<Source> Source::open(const LoadOptions &options) {
+Result<Source> Source::open(const SourceOptions &options) {
     Source source;
     if (!options.command.empty()) {
         source.command_ = &options.command;

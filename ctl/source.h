@@ -1,4 +1,4 @@
-// Where the lines of a load come from, and whether their end can be believed.
+// Where the lines of load and verify come from, and whether their end can be believed.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,15 @@ namespace shmbloom::ctl {
 class Source {
   public:
     // Opens FILE or stdin; a command is not run yet.
-    static Result<Source> open(const LoadOptions &options);
+    static Result<Source> open(const SourceOptions &options);
 
     // Runs the command, if it is one.
     Outcome start();
 
     int fd() const;
 
-    // False for pipes, also if they are given as FILE (`load links <(psql ...)`): a source that died looks like one that
-    // ended. Such a source counts only with a number of lines to expect.
+    // False for pipes, also if they are given as FILE (`load links <(psql ...)`): a source that died looks like one
+    // that ended. Such a source counts only with a number of lines to expect.
     bool is_end_certain() const { return command_ != nullptr || size_bytes_.has_value(); }
 
     std::optional<std::uint64_t> size_bytes() const { return size_bytes_; } // of a file

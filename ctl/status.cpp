@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
+#include <fstream>
 
 #include "hints.h"
 #include "output.h"
+#include "place.h"
 #include "text.h"
 #include "verbs.h"
 
@@ -20,6 +22,24 @@ std::vector<std::string> words_of(const char *commas) {
     return words;
 }
 
+void fill(FilterStatus &status, shmbloom_filter *f) {
+    status.info = get_info(f);
+    status.wrong_absents = wrong_absents_of(f);
+}
+
+// Why an operator paused it stands in the registry alone.
+void fill_reasons(const Where &where, const std::vector<FilterStatus *> &filters) {
+    const bool any_doubt =
+        std::any_of(filters.begin(), filters.end(), [](const auto *f) { return f->info.doubts != 0; });
+    const Place place = any_doubt ? find_place(where) : Place{};
+    if (!place.registry)
+        return;
+    for (FilterStatus *filter : filters)
+        for (const RecordedFilter &record : place.registry->filters)
+            if (record.uuid == filter->info.uuid)
+                filter->reasons = record.reasons;
+}
+
 FilterStatus look_at(const Where &where, const std::string &name) {
     FilterStatus status;
     auto opened = open_filter(where, name);
@@ -27,9 +47,16 @@ FilterStatus look_at(const Where &where, const std::string &name) {
         status.error = failure->text;
         std::snprintf(status.info.name, sizeof status.info.name, "%s", name.c_str());
     } else {
-        status.info = get_info(std::get<Filter>(opened).get());
+        fill(status, std::get<Filter>(opened).get());
     }
     return status;
+}
+
+// A stopped process has no heartbeat either, but what it would do is still to come.
+bool is_shmbloomd(std::uint64_t pid) {
+    std::ifstream file{"/proc/" + std::to_string(pid) + "/comm"};
+    std::string name;
+    return pid != 0 && std::getline(file, name) && name == "shmbloomd";
 }
 
 int show_one(const Where &where, const std::string &name, bool json) {
@@ -37,8 +64,12 @@ int show_one(const Where &where, const std::string &name, bool json) {
     if (const Failure *failure = failure_of(opened))
         return fail(*failure);
     FilterStatus status;
-    status.info = get_info(std::get<Filter>(opened).get());
-    print(json ? status_json(status) : status_text(where, status, unix_now_s()));
+    fill(status, std::get<Filter>(opened).get());
+    fill_reasons(where, {&status});
+    if (json)
+        print_json(status_json(status));
+    else
+        print(status_text(where, status, unix_now_s()));
     return static_cast<int>(status.is_live() ? Exit::done : Exit::negative);
 }
 
@@ -50,6 +81,13 @@ Result<Status> look_at_all(const Where &where) {
     status.place = take(std::move(listed));
     for (const std::string &name : status.place->names)
         status.filters.push_back(look_at(where, name));
+    std::vector<FilterStatus *> filters;
+    for (FilterStatus &filter : status.filters)
+        filters.push_back(&filter);
+    fill_reasons(where, filters);
+    for (const FilterStatus &filter : status.filters)
+        status.place->hangs =
+            status.place->hangs || (!status.place->is_daemon_running() && is_shmbloomd(filter.info.daemon_pid));
     std::sort(status.filters.begin(), status.filters.end(), [](const FilterStatus &a, const FilterStatus &b) {
         const int worse = a.severity() - b.severity();
         return worse != 0 ? worse > 0 : std::string_view{a.info.name} < b.info.name;
@@ -99,12 +137,15 @@ int run(const Where &where, const StatusOptions &options) {
         return show_one(where, *options.name, options.json);
     auto looked = look_at_all(where);
     if (const Failure *failure = failure_of(looked)) {
-        if (options.json)
-            print(status_json(Status{})); // a monitor gets its object whatever happens
+        if (options.json) // a monitor gets its object whatever happens
+            print_json(status_json(Status{{}, {}, failure->text}));
         return fail(*failure);
     }
     const Status status = take(std::move(looked));
-    print(options.json ? status_json(status) : status_text(where, status, unix_now_s()));
+    if (options.json)
+        print_json(status_json(status));
+    else
+        print(status_text(where, status, unix_now_s()));
     if (!status.place->is_daemon_running())
         return static_cast<int>(Exit::unreachable);
     const bool all_live = std::all_of(status.filters.begin(), status.filters.end(),

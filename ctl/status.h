@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,18 +15,21 @@ namespace shmbloom::ctl {
 struct FilterStatus {
     shmbloom_info info{};
     std::string error; // why the filter cannot be opened; info then holds its name and nothing else
+    std::uint64_t wrong_absents = SHMBLOOM_UNKNOWN;
+    std::map<std::string, std::string> reasons; // of doubts by word, where the registry may be read
 
     bool is_live() const { return error.empty() && info.live != 0; }
     bool is_known() const { return error.empty() && info.uuid[0] != '\0'; }
     std::vector<std::string> doubts() const;
     std::vector<std::string> warnings() const;
     std::vector<std::string> handle_doubts() const; // words only
-    int severity() const; // 0: live, no warning; higher is worse
+    int severity() const;                           // 0: live, no warning; higher is worse
 };
 
 struct Status {
-    std::optional<Listing> place; // nullopt: no daemon of this boot has been here
+    std::optional<Listing> place;      // nullopt: no daemon of this boot has been here
     std::vector<FilterStatus> filters; // worst first
+    std::string error{};               // why nothing is known
 };
 
 // Seconds since 1970; a parameter of the forms, so that they are pure.

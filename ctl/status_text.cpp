@@ -59,7 +59,8 @@ std::string keys_text(const shmbloom_info &info) {
     if (info.estimated_keys == SHMBLOOM_UNKNOWN || info.capacity == SHMBLOOM_UNKNOWN || info.capacity == 0)
         return "keys not known yet";
     const double share = static_cast<double>(info.estimated_keys) / static_cast<double>(info.capacity);
-    return format_count(info.estimated_keys) + " of " + format_count(info.capacity) + " keys (" + format_share(share) + ")";
+    return format_count(info.estimated_keys) + " of " + format_count(info.capacity) + " keys (" + format_share(share) +
+           ")";
 }
 
 std::string rate_text(const shmbloom_info &info) {
@@ -76,8 +77,10 @@ std::string first_lines(const FilterStatus &filter) {
     const std::string numbers =
         filter.is_known() ? keys_text(filter.info) + ", " + rate_text(filter.info) : "nothing is known about it";
     if (!filter.is_live())
-        return text + (filter.doubts().empty() ? "every answer to this process is unverified\n"
-                                               : "every answer is unverified\n") + indented(numbers);
+        return text +
+               (filter.doubts().empty() ? "every answer to this process is unverified\n"
+                                        : "every answer is unverified\n") +
+               indented(numbers);
     return text + wrap(numbers, kIndent + state.size() + 2) + "\n";
 }
 
@@ -101,7 +104,8 @@ std::string detail(const shmbloom_info &info, std::uint64_t now_s) {
 }
 
 // `word`, what it means, and on the next line what ends it; a command is never broken, so that it can be copied.
-std::string explained(const Where &where, const FilterStatus &filter, const std::string &word, const std::string &title) {
+std::string explained(const Where &where, const FilterStatus &filter, const std::string &word,
+                      const std::string &title) {
     const Hint hint = hint_for(where, filter.info.name, word);
     if (hint.meaning.empty())
         return indented(title);
@@ -114,7 +118,11 @@ std::string explained(const Where &where, const FilterStatus &filter, const std:
 std::string doubt_lines(const Where &where, const FilterStatus &filter, const std::string &word, std::uint64_t now_s) {
     const std::uint64_t since = since_of(filter.info, word);
     const bool known = since != 0 && since != SHMBLOOM_UNKNOWN;
-    return explained(where, filter, word, known ? word + " for " + age_since(since, now_s) : word);
+    std::string title = known ? word + " for " + age_since(since, now_s) : word;
+    if (const auto reason = filter.reasons.find(word);
+        reason != filter.reasons.end() && !reason->second.empty() && reason->second != "paused by an operator")
+        title += " (" + reason->second + ")";
+    return explained(where, filter, word, title);
 }
 
 std::string block(const Where &where, const FilterStatus &filter, std::uint64_t now_s) {
@@ -125,6 +133,12 @@ std::string block(const Where &where, const FilterStatus &filter, std::uint64_t 
         text += indented(std::string{"here: "} + filter.info.handle_doubts_text);
     if (!filter.error.empty())
         text += indented("here: " + filter.error);
+    if (filter.wrong_absents != 0 && filter.wrong_absents != SHMBLOOM_UNKNOWN)
+        text +=
+            indented(paint(stdout, Colour::red, "wrong absent " + format_count(filter.wrong_absents)) +
+                     ": keys that the source has were answered absent; find which adds were not sent here, pause it "
+                     "meanwhile") +
+            std::string(kIndent + 2, ' ') + command_line(where, "pause " + std::string{filter.info.name}) + "\n";
     for (const std::string &word : filter.warnings())
         text += explained(where, filter, word, "warning " + word);
     if (filter.is_known())
@@ -137,6 +151,9 @@ std::string daemon_line(const Listing &place, const std::string &pid) {
     std::string text;
     if (place.is_daemon_running())
         text = "daemon running" + pid + ", heartbeat " + age + " ago";
+    else if (place.hangs)
+        text = paint(stdout, Colour::red, "daemon hangs or is stopped" + pid + ", heartbeat stopped " + age + " ago") +
+               "; lookups go on, adds do not";
     else
         text = paint(stdout, Colour::red, "daemon not running, heartbeat stopped " + age + " ago") +
                "; lookups go on, adds do not";

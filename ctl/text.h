@@ -7,8 +7,8 @@
 
 namespace shmbloom::ctl {
 
-// As a C string literal in quotes, so that blanks and control characters can be seen; what is longer than `max_bytes` is
-// cut and says how long it was. Bytes above 127 pass, they are most likely UTF-8.
+// As a C string literal in quotes, so that blanks and control characters can be seen; what is longer than `max_bytes`
+// is cut and says how long it was. Bytes above 127 pass, they are most likely UTF-8.
 std::string escape(std::string_view bytes, std::size_t max_bytes = 60);
 
 // A word that a shell reads back as `word`.
@@ -19,7 +19,8 @@ std::string shell_quote(std::string_view word);
 std::string wrap(std::string_view text, std::size_t indent, std::size_t width = 80);
 
 // "trim,lower" to "trim", "lower": calls `use` for each part that is not empty.
-template <class Use> void split_commas(std::string_view list, Use use) {
+template <class Use>
+void split_commas(std::string_view list, Use use) {
     while (!list.empty()) {
         const std::size_t comma = list.find(',');
         const std::string_view part = list.substr(0, comma);

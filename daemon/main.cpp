@@ -1,5 +1,6 @@
 #include <exception>
 
+#include "service/once.h"
 #include "service/options.h"
 #include "service/service.h"
 #include "sys/log.h"
@@ -12,7 +13,7 @@ int main(int argc, char **argv) {
         if (!options)
             return 0;
         shmbloom::log::set_level(options->log_level);
-        return shmbloom::serve(*options);
+        return options->once.empty() ? shmbloom::serve(*options) : shmbloom::do_once(*options);
     } catch (const shmbloom::Refusal &refusal) {
         shmbloom::log::critical(refusal.what());
         return 78;

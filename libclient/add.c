@@ -1,35 +1,22 @@
 /* Adds: hashed here, acknowledged by the daemon. Never answered from the bits that this process sees: each acknowledged
  * add must be the daemon's. */
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "handle.h"
 
-/* The daemon keeps another control than this handle has mapped; never returned to callers. */
-#define OTHER_CONTROL (-EREMCHG)
+/* Without waiting only what fits the socket's buffer is sent whole: 64 KiB of the 200 that it has by default. */
+#define BATCH_WITHOUT_WAITING 8192u
 
-/* One add, over all its attempts. */
-struct attempts {
-    int64_t deadline_ns, pause_ns;
-    bool waits;
-    /* The daemon may have carried an earlier attempt out: "absent" or "maybe" would now speak of that one. */
-    bool maybe_added;
-};
-
-static struct attempts begin(const shmbloom_filter *f) {
-    const bool waits = f->add_timeout_ms >= 0;
-    return (struct attempts){.waits = waits,
-                             .deadline_ns = waits ? shmbloom__monotonic_ns() + f->add_timeout_ms * INT64_C(1000000) : 0};
-}
-
-static bool may_try_again(struct attempts *a) {
-    if (!a->waits || shmbloom__monotonic_ns() >= a->deadline_ns)
+/* A slot is only ever written by the daemon's user; what makes no sense all the same must not become a wrong hash. */
+static bool makes_sense(const shmbloom_filter *f, const struct shmbloom_slot *slot) {
+    if (slot->key_type > SHMBLOOM_KEY_TYPE_U64 ||
+        (slot->normalization & ~(SHMBLOOM_NORMALIZE_TRIM | SHMBLOOM_NORMALIZE_LOWER)) != 0 ||
+        (slot->key_type == SHMBLOOM_KEY_TYPE_U64 && (slot->normalization & SHMBLOOM_NORMALIZE_LOWER) != 0))
         return false;
-    shmbloom__pause(&a->pause_ns, a->deadline_ns);
-    return true;
+    return f->segment == NULL || f->segment->header.generation != slot->generation ||
+           shmbloom__segment_fits(f->segment, f->control, slot);
 }
 
 int shmbloom__get_hashing(shmbloom_filter *f, struct shmbloom__hashing *ret) {
@@ -41,6 +28,8 @@ int shmbloom__get_hashing(shmbloom_filter *f, struct shmbloom__hashing *ret) {
         if (!shmbloom__copy_slot(f, &slot))
             return r < 0 ? r : -EBUSY;
     }
+    if (!makes_sense(f, &slot))
+        return -EBADMSG;
     *ret = (struct shmbloom__hashing){.seed = slot.seed,
                                       .hash_domain = slot.hash_domain,
                                       .normalization = slot.normalization,
@@ -48,162 +37,41 @@ int shmbloom__get_hashing(shmbloom_filter *f, struct shmbloom__hashing *ret) {
     return 0;
 }
 
-static int queue_add(shmbloom_filter *f, uint64_t hash_domain, const uint64_t *hashes, size_t n) {
-    char domain[17];
-    (void)!snprintf(domain, sizeof domain, "%016" PRIx64, hash_domain);
-    /* The format of memory and wire is this machine's own: little-endian. */
-    const struct shmbloom__argument arguments[] = {
-        {"SB.ADDH", 7}, {f->name, strlen(f->name)}, {domain, 16}, {hashes, n * sizeof *hashes}};
-    return shmbloom__queue(&f->connection, arguments, sizeof arguments / sizeof arguments[0]);
-}
-
-/* The reply to SB.ADDH. Answers are set only when all of them are right. */
-static int receive_answers(struct shmbloom__connection *c, int64_t deadline_ns, uint8_t *answers, size_t n) {
-    struct shmbloom__reply reply;
-    const int r = shmbloom__receive(c, &reply, deadline_ns);
-    if (r < 0)
-        return r;
-    if (reply.type == SHMBLOOM__ERROR)
-        return shmbloom__reply_errno(&reply);
-    bool valid = reply.type == SHMBLOOM__BULK && reply.size == n;
-    for (size_t i = 0; valid && i < n; i++)
-        valid = (unsigned char)reply.text[i] <= SHMBLOOM_UNVERIFIED;
-    if (!valid) {
-        shmbloom__disconnect(c);
-        return -EPROTO;
-    }
-    memcpy(answers, reply.text, n);
-    return 0;
-}
-
-static bool is_usable(const shmbloom_filter *f) {
-    const struct shmbloom__connection *c = &f->connection;
-    return c->fd >= 0 && c->owner == getpid() &&
-           memcmp(c->control_uuid, f->control->control_uuid, sizeof c->control_uuid) == 0;
-}
-
-/* Connects if need be, and sends HELLO on a new connection together with the add. 1: on a new connection. */
-static int send_add(shmbloom_filter *f, const struct attempts *a, uint64_t hash_domain, const uint64_t *hashes,
-                    size_t n) {
-    struct shmbloom__connection *c = &f->connection;
-    const bool is_new = !is_usable(f);
-    int r = 0;
-    if (is_new) {
-        r = shmbloom__connect(c, f->control->folder, a->deadline_ns);
-        if (r == 0)
-            r = shmbloom__queue_hello(c);
-    }
-    if (r == 0)
-        r = queue_add(f, hash_domain, hashes, n);
-    if (r == 0)
-        r = shmbloom__flush(c, a->deadline_ns);
-    if (r == -ENOENT)
-        return -ENXIO; /* no socket */
-    return r < 0 ? r : is_new;
-}
-
-static int exchange(shmbloom_filter *f, struct attempts *a, uint64_t hash_domain, const uint64_t *hashes, size_t n,
-                    uint8_t *answers) {
-    struct shmbloom__connection *c = &f->connection;
-    const bool sent_before = a->maybe_added;
-    int r = send_add(f, a, hash_domain, hashes, n);
-    if (r < 0)
-        return r;
-    a->maybe_added = true; /* unless the reply says otherwise */
-    if (r == 1) {
-        r = shmbloom__receive_hello(c, a->deadline_ns);
-        if (r < 0)
-            return r;
-        if (memcmp(c->control_uuid, f->control->control_uuid, sizeof c->control_uuid) != 0) {
-            shmbloom__disconnect(c);
-            return OTHER_CONTROL;
-        }
-    }
-    r = receive_answers(c, a->deadline_ns, answers, n);
-    if (r == 0 && sent_before)
-        memset(answers, SHMBLOOM_UNVERIFIED, n);
-    if (r < 0 && c->fd >= 0)
-        a->maybe_added = sent_before; /* refused */
-    return r;
-}
-
-/* Gone, going, coming, or not keeping up: the daemon may be back within the timeout. */
-static bool is_passing(int r) {
-    return r == -ECONNREFUSED || r == -ENXIO || r == -ECONNRESET || r == -EPIPE || r == -EAGAIN || r == OTHER_CONTROL;
-}
-
-/* What a caller is told of the last attempt. */
-static int final_error(const struct attempts *a, int r) {
-    if (!a->waits && a->maybe_added && (r == -ETIMEDOUT || r == -ECONNRESET))
-        return -EINPROGRESS;
-    if (is_passing(r) && a->maybe_added)
-        return -ETIMEDOUT; /* unknown whether added */
-    if (r == -EAGAIN)
-        return -ETIMEDOUT;
-    return r == OTHER_CONTROL || r == -ECONNRESET || r == -EPIPE ? -ECONNREFUSED : r;
-}
-
-/* -ESTALE: hash again. */
-static int add_until(shmbloom_filter *f, struct attempts *a, uint64_t hash_domain, const uint64_t *hashes, size_t n,
-                     uint8_t *answers) {
-    for (;;) {
-        const bool had_connection = is_usable(f);
-        const int r = exchange(f, a, hash_domain, hashes, n, answers);
-        if (r == 0 || r == -ESTALE || !is_passing(r))
-            return r == 0 || r == -ESTALE ? r : final_error(a, r);
-        if (r == OTHER_CONTROL) {
-            struct shmbloom__hashing now;
-            (void)shmbloom__resolve(f);
-            const int found = shmbloom__get_hashing(f, &now);
-            if (found < 0)
-                return found;
-            if (now.hash_domain != hash_domain)
-                return -ESTALE;
-        }
-        /* A connection from before the daemon's restart: the first new one is no wait. */
-        if (had_connection && !a->maybe_added)
-            continue;
-        if (!may_try_again(a))
-            return final_error(a, r);
-    }
-}
-
 int shmbloom__add_hashes(shmbloom_filter *f, uint64_t hash_domain, const uint64_t *hashes, size_t n, uint8_t *answers) {
     if (f == NULL || n > SHMBLOOM__ADD_BATCH)
         return -EINVAL;
     if (n == 0)
         return 0;
-    struct attempts a = begin(f);
-    return add_until(f, &a, hash_domain, hashes, n, answers);
+    struct shmbloom__attempts a = shmbloom__begin_attempts(f);
+    const struct shmbloom__request request = {.hash_domain = hash_domain, .hashes = hashes, .n = n};
+    return shmbloom__exchange(f, &a, &request, answers);
 }
 
-/* Any key: bytes, or a u64 where `bytes` is NULL. */
-struct key {
-    const void *bytes;
-    size_t size;
-    uint64_t number;
-    bool is_number;
-};
-
-static int hash_key(const struct shmbloom__hashing *hashing, const struct key *key, uint64_t *hash) {
-    return key->is_number ? shmbloom__hash_u64(hashing, key->number, hash)
-                          : shmbloom__hash(hashing, key->bytes, key->size, hash);
+static int hash_part(const struct shmbloom__hashing *hashing, const struct shmbloom__keys *keys, size_t begin,
+                     size_t count, uint64_t *hashes) {
+    const int r = shmbloom__check_type(hashing, keys);
+    for (size_t i = 0; r == 0 && i < count; i += SHMBLOOM__BLOCK) {
+        const size_t left = count - i;
+        const size_t block = left < SHMBLOOM__BLOCK ? left : SHMBLOOM__BLOCK;
+        if (shmbloom__hash_block(hashing, keys, begin + i, block, hashes + i, NULL) != 0)
+            return -EINVAL; /* sizes were checked: somebody writes to the keys meanwhile */
+    }
+    return r;
 }
 
-static int add(shmbloom_filter *f, const struct key *key) {
-    struct attempts a = begin(f);
-    uint8_t answer;
+/* Adds keys that go in one command; all or none. Hashes them again when the filter's hash domain has changed. */
+static int add_part(shmbloom_filter *f, const struct shmbloom__keys *keys, size_t begin, size_t count, uint64_t *hashes,
+                    uint8_t *answers) {
+    struct shmbloom__attempts a = shmbloom__begin_attempts(f);
     for (;;) {
         struct shmbloom__hashing hashing;
-        uint64_t hash;
         int r = shmbloom__get_hashing(f, &hashing);
         if (r == 0)
-            r = hash_key(&hashing, key, &hash);
+            r = hash_part(&hashing, keys, begin, count, hashes);
         if (r < 0)
             return r;
-        r = add_until(f, &a, hashing.hash_domain, &hash, 1, &answer);
-        if (r == 0)
-            return answer;
+        const struct shmbloom__request request = {.hash_domain = hashing.hash_domain, .hashes = hashes, .n = count};
+        r = shmbloom__exchange(f, &a, &request, answers);
         if (r != -ESTALE)
             return r;
         (void)shmbloom__resolve(f);
@@ -212,19 +80,69 @@ static int add(shmbloom_filter *f, const struct key *key) {
         if (shmbloom__get_hashing(f, &now) == 0 && now.hash_domain != hashing.hash_domain && a.waits &&
             shmbloom__monotonic_ns() < a.deadline_ns)
             continue;
-        if (!may_try_again(&a))
+        if (!shmbloom__may_try_again(&a))
             return r;
     }
 }
 
+static int add_one(shmbloom_filter *f, const struct shmbloom__keys *key) {
+    uint64_t hash;
+    uint8_t answer;
+    int r = f == NULL ? -EINVAL : shmbloom__check_sizes(key);
+    if (r == 0)
+        r = add_part(f, key, 0, 1, &hash, &answer);
+    return r == 0 ? answer : r;
+}
+
 int shmbloom_add(shmbloom_filter *f, const void *key, size_t len) {
-    if (f == NULL || (key == NULL && len > 0))
-        return -EINVAL;
-    return add(f, &(struct key){.bytes = key, .size = len});
+    const shmbloom_key one = {.data = key, .size = len};
+    return add_one(f, &(struct shmbloom__keys){.kind = SHMBLOOM__KEYS, .data = &one, .n = 1});
 }
 
 int shmbloom_add_u64(shmbloom_filter *f, uint64_t key) {
+    return add_one(f, &(struct shmbloom__keys){.kind = SHMBLOOM__NUMBERS, .data = &key, .n = 1});
+}
+
+/* Part by part. What was acknowledged before an error stays so. */
+static int add_parts(shmbloom_filter *f, const struct shmbloom__keys *keys, uint8_t *answers) {
+    const size_t limit = f->add_timeout_ms >= 0 ? SHMBLOOM__ADD_BATCH : BATCH_WITHOUT_WAITING;
+    const size_t part = keys->n < limit ? keys->n : limit;
+    uint64_t *hashes = (uint64_t *)malloc(part * sizeof *hashes);
+    if (hashes == NULL)
+        return -ENOMEM;
+    int r = 0;
+    /* "Sent, not waited for" is no reason not to send the rest. */
+    for (size_t begin = 0; (r == 0 || r == -EINPROGRESS) && begin < keys->n; begin += part) {
+        const size_t left = keys->n - begin;
+        r = add_part(f, keys, begin, left < part ? left : part, hashes, answers + begin);
+    }
+    free(hashes);
+    return r;
+}
+
+static int add_keys(shmbloom_filter *f, const struct shmbloom__keys *keys, uint8_t *answers) {
+    if (keys->n == 0)
+        return 0;
+    if (answers == NULL)
+        return -EINVAL;
+    memset(answers, SHMBLOOM_NOT_ADDED, keys->n);
     if (f == NULL)
         return -EINVAL;
-    return add(f, &(struct key){.number = key, .is_number = true});
+    int r = shmbloom__check_keys(keys);
+    if (r == 0)
+        r = shmbloom__check_sizes(keys);
+    return r < 0 ? r : add_parts(f, keys, answers);
+}
+
+int shmbloom_add_many(shmbloom_filter *f, const shmbloom_key *keys, size_t n, uint8_t *answers) {
+    return add_keys(f, &(struct shmbloom__keys){.kind = SHMBLOOM__KEYS, .data = keys, .n = n}, answers);
+}
+
+int shmbloom_add_packed(shmbloom_filter *f, const void *bytes, const uint64_t *offsets, size_t n, uint8_t *answers) {
+    return add_keys(f, &(struct shmbloom__keys){.kind = SHMBLOOM__PACKED, .data = bytes, .offsets = offsets, .n = n},
+                    answers);
+}
+
+int shmbloom_add_many_u64(shmbloom_filter *f, const uint64_t *keys, size_t n, uint8_t *answers) {
+    return add_keys(f, &(struct shmbloom__keys){.kind = SHMBLOOM__NUMBERS, .data = keys, .n = n}, answers);
 }

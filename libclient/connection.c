@@ -1,5 +1,5 @@
-/* A socket to the daemon: commands out, replies in, each within a deadline. Whatever goes wrong closes it, so that a late
- * reply never answers the next call. */
+/* A socket to the daemon: commands out, replies in, each within a deadline. Whatever goes wrong closes it, so that a
+ * late reply never answers the next call. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -201,7 +201,7 @@ static int need_line(struct shmbloom__connection *c, size_t *size, int64_t deadl
     size_t looked = 0;
     for (;;) {
         const size_t there = c->input_end - c->input_begin;
-        const char *begin = c->input + c->input_begin;
+        const char *begin = there > 0 ? c->input + c->input_begin : NULL;
         const char *end = there > looked ? (const char *)memchr(begin + looked, '\n', there - looked) : NULL;
         if (end != NULL) {
             *size = (size_t)(end - begin);

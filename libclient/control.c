@@ -168,9 +168,23 @@ bool shmbloom__has_name(const struct shmbloom_slot *copy, const char *name) {
     return strncmp(copy->name, name, SHMBLOOM_NAME_BYTES) == 0;
 }
 
+/* The first eight characters of a name as the slot has them. */
+static uint64_t name_begin(const char *name) {
+    uint64_t begin;
+    char padded[SHMBLOOM_NAME_BYTES + 1] = "";
+    memcpy(padded, name, strnlen(name, SHMBLOOM_NAME_BYTES));
+    memcpy(&begin, padded, sizeof begin);
+    return begin;
+}
+
 /* 1: this is the slot, copy valid; 0: it is, but just being changed; -ENOENT: it is not. */
-static int try_slot(const struct shmbloom_slot *slot, const char *name, struct shmbloom_slot *copy) {
+static int try_slot(const struct shmbloom_slot *slot, const char *name, uint64_t begin, struct shmbloom_slot *copy) {
     if (shmbloom_load_gate(&slot->gate) >> SHMBLOOM_GENERATION_SHIFT == 0)
+        return -ENOENT;
+    /* Most slots are others': no need to copy them. The name does not change while the gate is not 0; a slot that is
+     * given our name just now raises the name counter afterwards. */
+    const shmbloom_word *word = (const shmbloom_word *)(const void *)slot->name;
+    if (__atomic_load_n(word, __ATOMIC_RELAXED) != begin)
         return -ENOENT;
     /* A few times, for a change takes the daemon some instructions; one that died there leaves the slot so. */
     for (int i = 0; i < 3; i++)
@@ -179,21 +193,41 @@ static int try_slot(const struct shmbloom_slot *slot, const char *name, struct s
     return shmbloom__has_name(copy, name) ? 0 : -ENOENT;
 }
 
-int shmbloom__find_slot(const struct shmbloom__control *control, const char *name, uint32_t *index,
-                        struct shmbloom_slot *copy) {
+/* FNV-1a. */
+static uint16_t *hint(struct shmbloom__control *control, const char *name) {
+    uint32_t x = 2166136261u;
+    for (; *name != '\0'; name++)
+        x = (x ^ (unsigned char)*name) * 16777619u;
+    return &control->hints[(x ^ x >> 16) % SHMBLOOM__HINTS];
+}
+
+static int find_slot(const struct shmbloom__control *control, const char *name, uint32_t *index,
+                     struct shmbloom_slot *copy) {
+    const uint64_t begin = name_begin(name);
     if (*index < control->slot_count) {
-        const int r = try_slot(shmbloom__slot(control, *index), name, copy);
+        const int r = try_slot(shmbloom__slot(control, *index), name, begin, copy);
         if (r >= 0)
             return r;
     }
     for (uint32_t i = 0; i < control->slot_count; i++) {
-        const int r = try_slot(shmbloom__slot(control, i), name, copy);
+        const int r = try_slot(shmbloom__slot(control, i), name, begin, copy);
         if (r >= 0) {
             *index = i;
             return r;
         }
     }
     return -ENOENT;
+}
+
+int shmbloom__find_slot(struct shmbloom__control *control, const char *name, uint32_t *index,
+                        struct shmbloom_slot *copy) {
+    uint16_t *const known = hint(control, name);
+    if (*index == SHMBLOOM__NO_SLOT)
+        *index = *known;
+    const int r = find_slot(control, name, index, copy);
+    if (r >= 0)
+        *known = (uint16_t)*index; /* there are at most 65,536 */
+    return r;
 }
 
 void shmbloom__visit_names(const struct shmbloom__control *control, int (*visit)(void *context, const char *name),
@@ -208,6 +242,11 @@ void shmbloom__visit_names(const struct shmbloom__control *control, int (*visit)
         if (visit(context, name) != 0)
             return;
     }
+}
+
+uint64_t shmbloom__daemon_pid(const struct shmbloom__control *control) {
+    const void *field = control->base + offsetof(struct shmbloom_control_header, daemon_pid);
+    return shmbloom_load_field((const uint64_t *)field);
 }
 
 uint64_t shmbloom__heartbeat_age_ms(const struct shmbloom__control *control) {

@@ -27,16 +27,24 @@ static bool is_instance(const char *text) {
            strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-") == size;
 }
 
-/* Absolute, since the path is used again after the process may have changed its folder. */
+/* Absolute, since the path is used again after the process may have changed its folder. One that is yet to come cannot
+ * be resolved: then it is below the folder that we are in now. */
 static int set_given(struct shmbloom__place *place, const char *folder, struct shmbloom__fault *fault) {
-    char *absolute = NULL;
+    char *absolute = NULL, here[SHMBLOOM__FOLDER_BYTES] = "";
     if (folder[0] != '\0' && folder[0] != '/') {
         absolute = realpath(folder, NULL);
-        if (absolute == NULL)
-            return shmbloom__fail(fault, errno == ENOENT ? -ENXIO : -EINVAL, folder, "no such folder");
-        folder = absolute;
+        if (absolute != NULL)
+            folder = absolute;
+        else if (errno == EACCES)
+            return shmbloom__fail_errno(fault, folder, NULL);
+        else if (errno != ENOENT && errno != ENOTDIR)
+            return shmbloom__fail(fault, -EINVAL, folder, "no such folder");
+        else if (!place->lazy || getcwd(here, sizeof here - 1) == NULL)
+            return shmbloom__fail(fault, -ENXIO, folder, NULL);
+        else
+            here[strlen(here)] = '/';
     }
-    const int n = snprintf(place->given, sizeof place->given, "%s", folder);
+    const int n = snprintf(place->given, sizeof place->given, "%s%s", here, folder);
     int r = 0;
     if (n < 1 || (size_t)n > FOLDER_MAX)
         r = shmbloom__fail(fault, -EINVAL, "runtime_dir", "must have 1 to 255 characters");
@@ -58,6 +66,7 @@ int shmbloom__set_place(struct shmbloom__place *place, const shmbloom_options *o
     if (folder == NULL)
         folder = from_environment("SHMBLOOM_RUNTIME_DIR");
     place->given[0] = '\0';
+    place->lazy = (options->flags & SHMBLOOM_OPEN_LAZY) != 0;
     return folder == NULL ? 0 : set_given(place, folder, fault);
 }
 
@@ -113,10 +122,13 @@ int shmbloom__open_folder(const char *folder, enum shmbloom__trust trust, struct
     return r;
 }
 
-/* Writes the n-th well-known place. 1, 0: not on this machine, -1: no more. */
+/* Writes the n-th well-known place. 1, 0: not on this machine, -1: no more. Who comes before the daemon must not end at
+ * a user's daemon because the machine's is not there yet: for a lazy open there is one place only. */
 static int well_known(const struct shmbloom__place *place, int n, char *folder) {
     int length = 0;
     const char *runtime;
+    if (place->lazy && n > 0)
+        return -1;
     switch (n) {
     case 0:
         length = snprintf(folder, SHMBLOOM__FOLDER_BYTES, RUN_FOLDER "/%s", place->instance);
@@ -128,8 +140,8 @@ static int well_known(const struct shmbloom__place *place, int n, char *folder) 
         length = snprintf(folder, SHMBLOOM__FOLDER_BYTES, "%s/shmbloom/%s", runtime, place->instance);
         break;
     case 2:
-        length = snprintf(folder, SHMBLOOM__FOLDER_BYTES, "/tmp/shmbloom-%lu/%s", (unsigned long)geteuid(),
-                          place->instance);
+        length =
+            snprintf(folder, SHMBLOOM__FOLDER_BYTES, "/tmp/shmbloom-%lu/%s", (unsigned long)geteuid(), place->instance);
         break;
     default:
         return -1;

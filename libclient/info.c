@@ -6,7 +6,7 @@
 #include "handle.h"
 
 /* sizeof shmbloom_info in the first version. */
-#define INFO_FIRST_BYTES sizeof(shmbloom_info)
+#define INFO_FIRST_BYTES 1312u
 
 static void copy_text(char *to, size_t size, const char *from) {
     (void)!snprintf(to, size, "%s", from);
@@ -18,7 +18,9 @@ static void fill_unknown(shmbloom_info *info) {
     info->memory_bytes = info->huge_page_bytes = info->bits_set = SHMBLOOM_UNKNOWN;
     info->adds_acknowledged = info->adds_new = info->adds_refused = SHMBLOOM_UNKNOWN;
     info->estimated_keys = info->headroom_keys = SHMBLOOM_UNKNOWN;
+    info->wrong_absents_of_all = SHMBLOOM_UNKNOWN;
     info->fpr = info->estimated_fpr = info->fill = -1;
+    info->heartbeat_age_ms = info->daemon_pid = SHMBLOOM_UNKNOWN;
 }
 
 static void fill_from_slot(shmbloom_info *info, const struct shmbloom_slot *slot) {
@@ -39,6 +41,7 @@ static void fill_from_slot(shmbloom_info *info, const struct shmbloom_slot *slot
     info->adds_acknowledged = slot->adds_acknowledged;
     info->adds_new = slot->adds_new;
     info->adds_refused = slot->adds_refused;
+    info->wrong_absents_of_all = slot->wrong_absents;
     info->estimated_keys = slot->estimated_keys;
     info->estimated_fpr = slot->estimated_fpr;
     info->headroom_keys = slot->capacity > slot->estimated_keys ? slot->capacity - slot->estimated_keys : 0;
@@ -67,7 +70,7 @@ static void fill_doubts(shmbloom_filter *f, shmbloom_info *info) {
     else if (error == 0 && info->generation == SHMBLOOM_UNKNOWN)
         error = shmbloom__fail(&f->fault, -EBUSY, f->name, "just being changed");
     else if (error == 0)
-        error = shmbloom__fail(&f->fault, -ENOLINK, f->control->folder, "the segment's generation is over");
+        error = shmbloom__fail(&f->fault, -ENOLINK, shmbloom__runtime_dir(f), "the segment's generation is over");
     info->live = shmbloom__is_live(f);
     if (info->live)
         return;
@@ -83,19 +86,24 @@ static void fill_doubts(shmbloom_filter *f, shmbloom_info *info) {
 }
 
 static void fill_from_handle(shmbloom_info *info, const shmbloom_filter *f) {
-    const void *pid = f->control->base + offsetof(struct shmbloom_control_header, daemon_pid);
     copy_text(info->name, sizeof info->name, f->name);
-    copy_text(info->runtime_dir, sizeof info->runtime_dir, f->control->folder);
-    info->heartbeat_age_ms = shmbloom__heartbeat_age_ms(f->control);
-    info->daemon_pid = shmbloom_load_field((const uint64_t *)pid);
-    info->absent = f->answers[SHMBLOOM_ABSENT];
-    info->maybe = f->answers[SHMBLOOM_MAYBE];
-    info->unverified = f->answers[SHMBLOOM_UNVERIFIED];
+    copy_text(info->runtime_dir, sizeof info->runtime_dir, shmbloom__runtime_dir(f));
+    if (f->control != NULL) {
+        info->heartbeat_age_ms = shmbloom__heartbeat_age_ms(f->control);
+        info->daemon_pid = shmbloom__daemon_pid(f->control);
+    }
+    const uint64_t withheld = f->would_be_absent + f->audited;
+    info->absent = f->probed - f->maybe - withheld;
+    info->maybe = f->maybe;
+    info->unverified = f->unprobed + withheld;
+    info->would_be_absent = f->would_be_absent;
+    info->audited = f->audited;
+    info->wrong_absent = f->wrong_absent;
+    info->false_positives = f->false_positives;
 }
 
 int shmbloom_get_info(shmbloom_filter *f, shmbloom_info *ret) {
-    if (f == NULL || ret == NULL ||
-        shmbloom__check_struct(ret, ret->struct_size, INFO_FIRST_BYTES, sizeof *ret) < 0)
+    if (f == NULL || ret == NULL || shmbloom__check_struct(ret, ret->struct_size, INFO_FIRST_BYTES, sizeof *ret) < 0)
         return -EINVAL;
     shmbloom_info info;
     struct shmbloom_slot slot;
@@ -114,5 +122,5 @@ int shmbloom_get_info(shmbloom_filter *f, shmbloom_info *ret) {
 }
 
 const char *shmbloom__runtime_dir(const shmbloom_filter *f) {
-    return f->control->folder;
+    return f->control != NULL ? f->control->folder : "";
 }

@@ -2,12 +2,15 @@
  *
  *   open.c        shmbloom_open, close: options, the handle
  *   lookup.c      shmbloom_contains: the two gates, then the bits; hashes
+ *   batch.c       shmbloom_contains_many and its kin
  *   resolve.c     the slow path: control, slot, segment, in that order
  *   folder.c      finding and trusting the runtime folder
  *   control.c     mapping and checking control, slots by name
  *   segment.c     mapping and checking a segment
  *   process.c     what a process shares between handles: lock, mapped controls and segments
- *   add.c         shmbloom_add
+ *   add.c         shmbloom_add, shmbloom_add_many and its kin
+ *   report.c      shmbloom_report_found, _missing
+ *   exchange.c    one command of theirs, tried until the deadline
  *   connection.c  a socket to the daemon, commands out, replies in, by a deadline
  *   info.c        shmbloom_get_info
  *   text.c        names of doubts, layouts, faults ...; shmbloom_strerror
@@ -108,7 +111,7 @@ int shmbloom__contains_hash(shmbloom_filter *f, uint64_t hash_domain, uint64_t h
 #define SHMBLOOM__ADD_BATCH 65536u
 int shmbloom__add_hashes(shmbloom_filter *f, uint64_t hash_domain, const uint64_t *hashes, size_t n, uint8_t *answers);
 
-/* Folder of the control that this handle has mapped. */
+/* Folder of the control that this handle has mapped; "" while a lazy one has found none. */
 const char *shmbloom__runtime_dir(const shmbloom_filter *f);
 
 /* Names of the filters that a daemon's control holds now, without a handle: calls `visit` for each until it returns
@@ -116,6 +119,15 @@ const char *shmbloom__runtime_dir(const shmbloom_filter *f);
  * runtime_dir (of at least 256 bytes) are set on success. */
 int shmbloom__list(const shmbloom_options *options, int (*visit)(void *context, const char *name), void *context,
                    uint64_t *heartbeat_age_ms, char *runtime_dir, size_t runtime_dir_size);
+
+/* The same with all that control says of the daemon. */
+struct shmbloom__daemon {
+    uint64_t pid;              /* of the last one; 0: none has been there */
+    uint64_t heartbeat_age_ms; /* SHMBLOOM_UNKNOWN: never beaten */
+    char runtime_dir[256];
+};
+int shmbloom__list_of(const shmbloom_options *options, int (*visit)(void *context, const char *name), void *context,
+                      struct shmbloom__daemon *ret);
 
 #ifdef __cplusplus
 }

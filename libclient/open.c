@@ -24,6 +24,17 @@ int shmbloom__check_struct(const void *data, uint32_t struct_size, size_t first_
     return 0;
 }
 
+/* An environment variable, so that an operator can try the library in a service as it is. */
+static int read_mode(uint32_t *flags, struct shmbloom__fault *fault) {
+    const char *mode = secure_getenv("SHMBLOOM_MODE");
+    if (mode == NULL || mode[0] == '\0' || strcmp(mode, "enforce") == 0)
+        return 0;
+    if (strcmp(mode, "shadow") != 0)
+        return shmbloom__fail(fault, -EINVAL, "environment SHMBLOOM_MODE", "must be enforce or shadow");
+    *flags |= SHMBLOOM_OPEN_SHADOW;
+    return 0;
+}
+
 static int read_options(const shmbloom_options *given, shmbloom_options *options, struct shmbloom__fault *fault) {
     memset(options, 0, sizeof *options);
     if (given != NULL) {
@@ -31,13 +42,13 @@ static int read_options(const shmbloom_options *given, shmbloom_options *options
             return shmbloom__fail(fault, -EINVAL, "options", "struct_size is not one of shmbloom_options");
         memcpy(options, given, given->struct_size < sizeof *options ? given->struct_size : sizeof *options);
     }
-    if (options->flags != 0 || options->reserved != 0)
+    if ((options->flags & ~(uint32_t)(SHMBLOOM_OPEN_LAZY | SHMBLOOM_OPEN_SHADOW)) != 0)
         return shmbloom__fail(fault, -EINVAL, "options", "unknown flags");
     if (options->add_timeout_ms < -1 || options->add_timeout_ms > TIMEOUT_MAX_MS)
         return shmbloom__fail(fault, -EINVAL, "options", "add_timeout_ms must be -1 to 86,400,000");
     if (options->add_timeout_ms == 0)
         options->add_timeout_ms = TIMEOUT_DEFAULT_MS;
-    return 0;
+    return read_mode(&options->flags, fault);
 }
 
 static bool is_name(const char *name) {
@@ -59,26 +70,38 @@ static bool is_passing(int r) {
     return r == -ENOLINK || r == -EBUSY;
 }
 
-static int resolve_first(shmbloom_filter *f, const struct shmbloom__place *place) {
-    if (!shmbloom__lock())
-        return -EBUSY;
-    int r = shmbloom__find_control(place, &f->control, &f->fault);
-    if (r == 0) {
-        f->name_counter = shmbloom__name_counter(f->control);
-        r = shmbloom__resolve_locked(f);
-    }
-    shmbloom__unlock();
-    return is_passing(r) ? 0 : r;
+/* What a lazy open forgives: no daemon yet, no filter yet. */
+static bool is_absence(int r) {
+    return r == -ENXIO || r == -ENOENT;
 }
 
-static shmbloom_filter *make_handle(const char *name, int32_t add_timeout_ms) {
+static int resolve_first(shmbloom_filter *f) {
+    const int r = shmbloom__resolve(f);
+    return is_passing(r) || (f->place.lazy && is_absence(r)) ? 0 : r;
+}
+
+/* Differs between handles; nothing secret. */
+static uint64_t random_seed(const shmbloom_filter *f) {
+    const uint64_t x = (uint64_t)shmbloom__monotonic_ns() ^ (uint64_t)(uintptr_t)f << 20;
+    return shmbloom_next_probe(x) | 1; /* xorshift stays at 0 for ever */
+}
+
+static shmbloom_filter *make_handle(const char *name, const shmbloom_options *options,
+                                    const struct shmbloom__place *place) {
     shmbloom_filter *f = (shmbloom_filter *)calloc(1, sizeof *f);
     if (f == NULL)
         return NULL;
     f->control_gate = f->segment_gate = f->name_counter = &shmbloom__no_word;
     f->expected = SHMBLOOM__NEVER;
     f->connection = (struct shmbloom__connection)SHMBLOOM__CONNECTION_CLOSED;
-    f->add_timeout_ms = add_timeout_ms;
+    f->slot_index = SHMBLOOM__NO_SLOT;
+    f->place = *place;
+    f->add_timeout_ms = options->add_timeout_ms;
+    f->shadow = (options->flags & SHMBLOOM_OPEN_SHADOW) != 0;
+    f->audit_one_in = options->audit_one_in;
+    f->withholds = f->shadow || f->audit_one_in != 0;
+    if (f->withholds)
+        f->random = random_seed(f);
     (void)!snprintf(f->name, sizeof f->name, "%s", name);
     return f;
 }
@@ -98,10 +121,10 @@ int shmbloom_open(shmbloom_filter **ret, const char *name, const shmbloom_option
         tell(&options, &fault);
         return r;
     }
-    shmbloom_filter *f = make_handle(name, options.add_timeout_ms);
+    shmbloom_filter *f = make_handle(name, &options, &place);
     if (f == NULL)
         return -ENOMEM;
-    r = resolve_first(f, &place);
+    r = resolve_first(f);
     if (r < 0) {
         tell(&options, &f->fault);
         shmbloom_close(f);
@@ -124,8 +147,8 @@ shmbloom_filter *shmbloom_close(shmbloom_filter *f) {
     return NULL;
 }
 
-int shmbloom__list(const shmbloom_options *given, int (*visit)(void *context, const char *name), void *context,
-                   uint64_t *heartbeat_age_ms, char *runtime_dir, size_t runtime_dir_size) {
+int shmbloom__list_of(const shmbloom_options *given, int (*visit)(void *context, const char *name), void *context,
+                      struct shmbloom__daemon *ret) {
     struct shmbloom__fault fault = {.error = 0};
     struct shmbloom__place place;
     struct shmbloom__control *control = NULL;
@@ -133,20 +156,34 @@ int shmbloom__list(const shmbloom_options *given, int (*visit)(void *context, co
     int r = read_options(given, &options, &fault);
     if (r == 0)
         r = shmbloom__set_place(&place, &options, &fault);
-    if (r == 0 && shmbloom__lock()) {
+    if (r == 0 && !shmbloom__lock())
+        r = shmbloom__fail(&fault, -EBUSY, place.instance, NULL);
+    else if (r == 0) {
         r = shmbloom__find_control(&place, &control, &fault);
         shmbloom__unlock();
     }
-    if (r < 0 || control == NULL) {
+    if (r < 0) {
         tell(&options, &fault);
         return r;
     }
-    *heartbeat_age_ms = shmbloom__heartbeat_age_ms(control);
-    (void)!snprintf(runtime_dir, runtime_dir_size, "%s", control->folder);
+    ret->pid = shmbloom__daemon_pid(control);
+    ret->heartbeat_age_ms = shmbloom__heartbeat_age_ms(control);
+    (void)!snprintf(ret->runtime_dir, sizeof ret->runtime_dir, "%s", control->folder);
     shmbloom__visit_names(control, visit, context);
     if (shmbloom__lock()) {
         shmbloom__leave_control(control, true);
         shmbloom__unlock();
     }
+    return 0;
+}
+
+int shmbloom__list(const shmbloom_options *options, int (*visit)(void *context, const char *name), void *context,
+                   uint64_t *heartbeat_age_ms, char *runtime_dir, size_t runtime_dir_size) {
+    struct shmbloom__daemon daemon;
+    const int r = shmbloom__list_of(options, visit, context, &daemon);
+    if (r < 0)
+        return r;
+    *heartbeat_age_ms = daemon.heartbeat_age_ms;
+    (void)!snprintf(runtime_dir, runtime_dir_size, "%s", daemon.runtime_dir);
     return 0;
 }

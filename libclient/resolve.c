@@ -34,29 +34,26 @@ static void attach_segment(shmbloom_filter *f, struct shmbloom__segment *segment
     f->segment_gate = segment->gate;
     f->words = (const uint64_t *)(const void *)(segment->base + h->bits_offset);
     f->shape = (struct shmbloom_shape){.layout = h->layout, .probes = h->probes, .size = h->size};
-    f->hashing = (struct shmbloom__hashing){.seed = h->seed,
-                                            .hash_domain = slot->hash_domain,
-                                            .normalization = h->normalization,
-                                            .key_type = h->key_type};
+    f->hashing = (struct shmbloom__hashing){
+        .seed = h->seed, .hash_domain = slot->hash_domain, .normalization = h->normalization, .key_type = h->key_type};
     /* Whether both gates are this is looked at by every lookup. */
     f->expected = h->generation << SHMBLOOM_GENERATION_SHIFT;
     shmbloom__leave_segment(old);
 }
 
-/* Opens control's path again if it leads to another file. While nothing better is there the handle keeps what it has:
+/* Finds control, or opens its path again if it leads to another file. While nothing better is there the handle keeps what it has:
  * its segment's own gate tells of every doubt and of the end. */
 static int refresh_control(shmbloom_filter *f) {
     struct shmbloom__control *found = NULL, *const old = f->control;
-    if (old == NULL)
-        return -ENXIO;
-    const int r = shmbloom__open_control(old->folder, old->trust, &found, &f->fault);
+    const int r = old == NULL ? shmbloom__find_control(&f->place, &found, &f->fault)
+                              : shmbloom__open_control(old->folder, old->trust, &found, &f->fault);
     if (r < 0)
         return r;
     if (found != old) {
         f->control = found;
         f->name_counter = shmbloom__name_counter(found);
         f->control_gate = &shmbloom__no_word;
-        f->slot_index = 0;
+        f->slot_index = SHMBLOOM__NO_SLOT;
         /* The same number in a control of another state folder is another generation: the slot decides. */
         f->expected = SHMBLOOM__NEVER;
     }
@@ -134,7 +131,8 @@ int shmbloom__resolve(shmbloom_filter *f) {
     return r;
 }
 
-/* Nothing that a resolve could see differently, and not long ago: a filter in doubt costs its lookups next to nothing. */
+/* Nothing that a resolve could see differently, and not long ago: a filter in doubt costs its lookups next to nothing.
+ */
 static bool is_settled(const shmbloom_filter *f) {
     return f->resolved && shmbloom_load_gate(f->control_gate) == f->seen_control_gate &&
            shmbloom_load_gate(f->segment_gate) == f->seen_segment_gate &&

@@ -21,16 +21,16 @@ static void format_name(const struct shmbloom__control *control, const struct sh
     shmbloom__format_uuid(control->state_uuid, state);
     shmbloom__format_uuid(slot->uuid, filter);
     /* The first 16 digits of the state uuid: 8, 4 and 4, without the dashes between them. */
-    (void)!snprintf(name, SEGMENT_NAME_BYTES, "/shmbloom.%.8s%.4s%.4s.%s.%" PRIu64, state, state + 9, state + 14, filter,
-                    slot->generation);
+    (void)!snprintf(name, SEGMENT_NAME_BYTES, "/shmbloom.%.8s%.4s%.4s.%s.%" PRIu64, state, state + 9, state + 14,
+                    filter, slot->generation);
 }
 
 static bool shape_in_range(const struct shmbloom_shape *shape) {
     if (shape->layout == SHMBLOOM_LAYOUT_CLASSIC)
         return shape->probes >= 1 && shape->probes <= SHMBLOOM_PROBES_MAX && shape->size >= 64 &&
                shape->size <= CLASSIC_BITS_MAX;
-    return shape->layout == SHMBLOOM_LAYOUT_BLOCKED && (shape->probes == 2 || shape->probes == 3) &&
-           shape->size >= 1 && shape->size <= BLOCKS_MAX;
+    return shape->layout == SHMBLOOM_LAYOUT_BLOCKED && (shape->probes == 2 || shape->probes == 3) && shape->size >= 1 &&
+           shape->size <= BLOCKS_MAX;
 }
 
 static struct shmbloom_shape shape_of(const struct shmbloom_segment_header *h) {
@@ -56,10 +56,10 @@ static bool bits_in_range(const struct shmbloom_segment_header *h) {
 
 static bool in_range(const struct shmbloom_segment_header *h) {
     const struct shmbloom_shape shape = shape_of(h);
-    return h->header_bytes >= sizeof *h && h->header_bytes <= SHMBLOOM_SEGMENT_HEADER_BYTES &&
-           h->generation >= 1 && h->generation <= SHMBLOOM_GENERATION_MAX && h->lineage >= 1 &&
-           h->lineage <= h->generation && h->capacity >= 1 && h->capacity <= CAPACITY_MAX && h->fpr > 0 &&
-           h->fpr < 1 && keys_in_range(h) && shape_in_range(&shape) && bits_in_range(h);
+    return h->header_bytes >= sizeof *h && h->header_bytes <= SHMBLOOM_SEGMENT_HEADER_BYTES && h->generation >= 1 &&
+           h->generation <= SHMBLOOM_GENERATION_MAX && h->lineage >= 1 && h->lineage <= h->generation &&
+           h->capacity >= 1 && h->capacity <= CAPACITY_MAX && h->fpr > 0 && h->fpr < 1 && keys_in_range(h) &&
+           shape_in_range(&shape) && bits_in_range(h);
 }
 
 static int check_header(const struct shmbloom_segment_header *h, const char *name, struct shmbloom__fault *fault) {

@@ -62,6 +62,8 @@ const char *shmbloom_strerror(int r) {
         return "out of range";
     case -ESTALE:
         return "hashed for another hash domain";
+    case -ENOLINK:
+        return "its memory has lost its name";
     case -ENAMETOOLONG:
         return "the path of the socket is too long";
     case -EPROTO:
@@ -205,7 +207,8 @@ void shmbloom__describe_fault(const struct shmbloom__fault *fault, char *text, s
     const char *where = fault->where, *what = fault->what != NULL ? fault->what : "";
     switch (fault->error) {
     case -ENXIO:
-        (void)!snprintf(text, size, "no daemon of this boot in %s: start shmbloomd, or set SHMBLOOM_RUNTIME_DIR", where);
+        (void)!snprintf(text, size, "no daemon of this boot in %s: start shmbloomd, or set SHMBLOOM_RUNTIME_DIR",
+                        where);
         break;
     case -ENOENT:
         (void)!snprintf(text, size, "no filter %s: create it with shmbloomctl create", where);

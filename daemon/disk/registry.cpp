@@ -39,6 +39,8 @@ Json encode(const FilterRecord &filter) {
             {"size", filter.shape.size},
             {"normalization", filter.normalization},
             {"key_type", filter.key_type},
+            {"growable", filter.growable},
+            {"expansion", filter.expansion},
             {"durability", "memory"},
             {"generation", filter.generation},
             {"lineage", filter.lineage},
@@ -56,22 +58,73 @@ Json encode(const EndingSegment &ending) {
             {"gate_ended", ending.gate_ended}};
 }
 
+// A field of a registry that was written here always has its type; anything else gets a refusal that names the field.
+const Json &field_at(const Json &json, const char *key) {
+    if (!json.is_object() || !json.contains(key))
+        throw Refusal{std::string{"field '"} + key + "' is missing"};
+    return json.at(key);
+}
+
+const Json &checked(const Json &value, const char *key, bool is_of_type, const char *type) {
+    if (!is_of_type)
+        throw Refusal{std::string{"field '"} + key + "' is not " + type};
+    return value;
+}
+
+std::uint64_t number_at(const Json &json, const char *key) {
+    const Json &value = field_at(json, key);
+    return checked(value, key, value.is_number_unsigned(), "a whole number").get<std::uint64_t>();
+}
+
+std::uint32_t small_number_at(const Json &json, const char *key) {
+    const std::uint64_t number = number_at(json, key);
+    if (number > UINT32_MAX)
+        throw Refusal{std::string{"field '"} + key + "' is out of range"};
+    return static_cast<std::uint32_t>(number);
+}
+
+double real_at(const Json &json, const char *key) {
+    const Json &value = field_at(json, key);
+    return checked(value, key, value.is_number(), "a number").get<double>();
+}
+
+bool flag_at(const Json &json, const char *key) {
+    const Json &value = field_at(json, key);
+    return checked(value, key, value.is_boolean(), "true or false").get<bool>();
+}
+
+std::string text_at(const Json &json, const char *key) {
+    const Json &value = field_at(json, key);
+    return checked(value, key, value.is_string(), "a text").get<std::string>();
+}
+
+const Json &object_at(const Json &json, const char *key) {
+    const Json &value = field_at(json, key);
+    return checked(value, key, value.is_object(), "an object");
+}
+
+const Json &list_at(const Json &json, const char *key) {
+    const Json &value = field_at(json, key);
+    return checked(value, key, value.is_array(), "a list");
+}
+
 Uuid uuid_at(const Json &json, const char *key) {
-    const auto uuid = Uuid::parse(json.at(key).get<std::string>());
+    const auto uuid = Uuid::parse(text_at(json, key));
     if (!uuid)
         throw Refusal{std::string{"field '"} + key + "' is not a uuid"};
     return *uuid;
 }
 
 std::uint64_t hex_at(const Json &json, const char *key) {
-    const auto value = parse_hex(json.at(key).get<std::string>());
+    const auto value = parse_hex(text_at(json, key));
     if (!value)
         throw Refusal{std::string{"field '"} + key + "' is not 16 hexadecimal digits"};
     return *value;
 }
 
-FileId file_id_from(const Json &json) {
-    return {json.at("dev").get<std::uint64_t>(), json.at("inode").get<std::uint64_t>()};
+FileId file_id_at(const Json &json, const char *key) {
+    const Json &id = object_at(json, key);
+    return {number_at(id, "dev"), number_at(id, "inode")};
 }
 
 std::uint32_t doubt_bit(const std::string &name) {
@@ -84,55 +137,58 @@ std::uint32_t doubt_bit(const std::string &name) {
 FilterRecord decode_filter(const Json &json) {
     FilterRecord filter;
     filter.uuid = uuid_at(json, "uuid");
-    json.at("number").get_to(filter.number);
-    json.at("name").get_to(filter.name);
-    json.at("capacity").get_to(filter.capacity);
-    json.at("fpr").get_to(filter.fpr);
-    json.at("layout_asked").get_to(filter.layout_asked);
-    json.at("layout").get_to(filter.shape.layout);
-    json.at("probes").get_to(filter.shape.probes);
-    json.at("size").get_to(filter.shape.size);
-    json.at("normalization").get_to(filter.normalization);
-    json.at("key_type").get_to(filter.key_type);
-    json.at("generation").get_to(filter.generation);
-    json.at("lineage").get_to(filter.lineage);
-    filter.segment = file_id_from(json.at("segment"));
-    json.at("making").get_to(filter.making);
-    for (const auto &[name, doubt] : json.at("doubts").items())
-        filter.doubts[doubt_bit(name)] = {doubt.at("since").get<std::uint64_t>(), doubt.at("text").get<std::string>()};
-    json.at("live_since").get_to(filter.live_since);
-    json.at("adds_acknowledged").get_to(filter.adds_acknowledged);
-    json.at("adds_new").get_to(filter.adds_new);
+    filter.number = number_at(json, "number");
+    filter.name = text_at(json, "name");
+    filter.capacity = number_at(json, "capacity");
+    filter.fpr = real_at(json, "fpr");
+    filter.layout_asked = text_at(json, "layout_asked");
+    filter.shape.layout = small_number_at(json, "layout");
+    filter.shape.probes = small_number_at(json, "probes");
+    filter.shape.size = number_at(json, "size");
+    filter.normalization = small_number_at(json, "normalization");
+    filter.key_type = small_number_at(json, "key_type");
+    filter.growable = flag_at(json, "growable");
+    filter.expansion = small_number_at(json, "expansion");
+    if (text_at(json, "durability") != "memory")
+        throw Refusal{"field 'durability' is not one this version knows"};
+    filter.generation = number_at(json, "generation");
+    filter.lineage = number_at(json, "lineage");
+    filter.segment = file_id_at(json, "segment");
+    filter.making = number_at(json, "making");
+    for (const auto &[name, doubt] : object_at(json, "doubts").items())
+        filter.doubts[doubt_bit(name)] = {number_at(doubt, "since"), text_at(doubt, "text")};
+    filter.live_since = number_at(json, "live_since");
+    filter.adds_acknowledged = number_at(json, "adds_acknowledged");
+    filter.adds_new = number_at(json, "adds_new");
     return filter;
 }
 
 EndingSegment decode_ending(const Json &json) {
-    return {uuid_at(json, "filter_uuid"), json.at("filter_name").get<std::string>(),
-            json.at("generation").get<std::uint64_t>(), file_id_from(json.at("segment")),
-            json.at("gate_ended").get<bool>()};
+    return {uuid_at(json, "filter_uuid"), text_at(json, "filter_name"), number_at(json, "generation"),
+            file_id_at(json, "segment"), flag_at(json, "gate_ended")};
 }
 
 Registry decode_content(const Json &json) {
     Registry registry;
     registry.state_uuid = uuid_at(json, "state_uuid");
-    registry.folder = file_id_from(json.at("folder"));
+    for (const Json &earlier : list_at(json, "earlier_states"))
+        registry.earlier_state_uuids.push_back(uuid_at(earlier, "state_uuid"));
+    registry.folder = file_id_at(json, "folder");
     registry.seed = hex_at(json, "seed");
     registry.domain = hex_at(json, "domain");
     registry.boot = uuid_at(json, "boot_id");
-    json.at("clean_stop").get_to(registry.clean_stop);
-    const Json &control = json.at("control");
-    control.at("path").get_to(registry.control.path);
-    registry.control.uuid = uuid_at(control, "uuid");
-    registry.control.file = file_id_from(control.at("file"));
-    json.at("control_lost").get_to(registry.control_lost);
-    json.at("next_generation").get_to(registry.next_generation);
-    json.at("next_filter_number").get_to(registry.next_filter_number);
-    for (const Json &filter : json.at("filters"))
+    registry.clean_stop = flag_at(json, "clean_stop");
+    const Json &control = object_at(json, "control");
+    registry.control = {text_at(control, "path"), uuid_at(control, "uuid"), file_id_at(control, "file")};
+    registry.control_lost = flag_at(json, "control_lost");
+    registry.next_generation = number_at(json, "next_generation");
+    registry.next_filter_number = number_at(json, "next_filter_number");
+    for (const Json &filter : list_at(json, "filters"))
         registry.filters.push_back(decode_filter(filter));
-    for (const Json &ending : json.at("ending"))
+    for (const Json &ending : list_at(json, "ending"))
         registry.ending.push_back(decode_ending(ending));
-    for (const auto &[name, refused] : json.at("adds_refused").items())
-        registry.adds_refused[name] = {refused.at("since").get<std::uint64_t>(), refused.at("text").get<std::string>()};
+    for (const auto &[name, refused] : object_at(json, "adds_refused").items())
+        registry.adds_refused[name] = {number_at(refused, "since"), text_at(refused, "text")};
     return registry;
 }
 
@@ -148,7 +204,11 @@ std::string encode_registry(const Registry &registry) {
     Json refused = Json::object();
     for (const auto &[name, record] : registry.adds_refused)
         refused[name] = {{"since", record.since}, {"text", record.text}};
+    Json earlier = Json::array();
+    for (const Uuid &uuid : registry.earlier_state_uuids)
+        earlier.push_back({{"state_uuid", to_string(uuid)}});
     const Json content{{"state_uuid", to_string(registry.state_uuid)},
+                       {"earlier_states", std::move(earlier)},
                        {"folder", encode(registry.folder)},
                        {"seed", to_hex(registry.seed)},
                        {"domain", to_hex(registry.domain)},
@@ -173,22 +233,22 @@ std::string encode_registry(const Registry &registry) {
 }
 
 Registry decode_registry(std::string_view text, const std::string &path) {
-    constexpr const char *way_out = "; put a good copy of this very file back, or start over with an empty state folder "
-                                    "and load every filter again";
+    std::string newer;
     try {
         const Json file = Json::parse(text);
-        if (file.at("format").get<int>() != kFormat || file.at("incompat").get<std::uint64_t>() != 0)
-            throw Refusal{"it was written by a newer shmbloomd (" + file.at("writer").get<std::string>() +
-                          "), which this one does not understand; start that one"};
-        const Json &content = file.at("registry");
-        if (file.at("checksum").get<std::string>() != checksum_of(content))
-            throw Refusal{std::string{"its checksum does not match: it was changed by hand or damaged"} + way_out};
-        return decode_content(content);
-    } catch (const Json::exception &error) {
-        throw Refusal{"the registry '" + path + "' cannot be read: " + error.what() + way_out};
-    } catch (const Refusal &refusal) {
-        throw Refusal{"the registry '" + path + "' cannot be used: " + refusal.what()};
+        if (number_at(file, "format") == kFormat && number_at(file, "incompat") == 0) {
+            const Json &content = object_at(file, "registry");
+            if (text_at(file, "checksum") != checksum_of(content))
+                throw Refusal{"its checksum does not match: it was changed by hand or damaged"};
+            return decode_content(content);
+        }
+        newer = text_at(file, "writer");
+    } catch (const std::exception &error) { // Json's or a Refusal
+        throw Refusal{"the registry '" + path + "' cannot be used: " + error.what() + "; put a good copy of this very file "
+                      "back, or start over with an empty state folder and load every filter again"};
     }
+    throw Refusal{"the registry '" + path + "' cannot be used: it was written by a newer shmbloomd (" + newer +
+                  "), which this one does not understand; start that one"};
 }
 
 } // namespace shmbloom

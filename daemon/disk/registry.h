@@ -29,6 +29,8 @@ struct FilterRecord {
     shmbloom_shape shape{};
     std::uint32_t normalization = 0;
     std::uint32_t key_type = 0;
+    bool growable = false;      // as asked; nothing grows yet
+    std::uint32_t expansion = 2; // by what factor, as asked
 
     std::uint64_t generation = 0; // 0: none has been completed yet
     std::uint64_t lineage = 0;
@@ -70,6 +72,7 @@ struct ControlRecord {
 
 struct Registry {
     Uuid state_uuid;
+    std::vector<Uuid> earlier_state_uuids; // of the folders that this one was copied from
     FileId folder; // the state folder itself; another inode means that this is a copy
     std::uint64_t seed = 0;
     std::uint64_t domain = 0;

@@ -1,5 +1,8 @@
 #include "disk/state_folder.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include "sys/crash_point.h"
 #include "sys/os_error.h"
 
@@ -28,8 +31,29 @@ StateFolder::StateFolder(const std::string &path, const std::string &instance)
     : path_{path}, is_new_{make_folder(path, 0700)}, folder_{open_folder(check_mode(path))},
       lock_{path + "/lock", "instance '" + instance + "'"} {}
 
+void StateFolder::remove() const {
+    ::unlinkat(folder_.get(), "lock", 0);
+    ::rmdir(path_.c_str());
+}
+
+bool StateFolder::holds_lock() const {
+    struct stat status {};
+    if (::fstatat(folder_.get(), "lock", &status, AT_SYMLINK_NOFOLLOW) == 0)
+        return FileId{status.st_dev, status.st_ino} == lock_.id();
+    // A disk that fails gives the lock to nobody, and a folder that was removed as a whole is found by nobody.
+    return errno != ENOENT || (::fstat(folder_.get(), &status) == 0 && status.st_nlink == 0);
+}
+
 std::optional<Registry> StateFolder::read_registry() const {
-    const auto text = read_file_at(folder_.get(), kRegistry, path_);
+    std::optional<std::string> text;
+    try {
+        text = read_file_at(folder_.get(), kRegistry, path_);
+    } catch (const std::system_error &error) {
+        if (error.code().value() == EISDIR)
+            throw Refusal{"the registry '" + path_ + "/" + kRegistry + "' is a folder; put a good copy of the file back, or start "
+                          "over with an empty state folder and load every filter again"};
+        throw;
+    }
     if (!text)
         return std::nullopt;
     return decode_registry(*text, path_ + "/" + kRegistry);

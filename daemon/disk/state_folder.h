@@ -16,7 +16,10 @@ class StateFolder {
 
     const std::string &path() const { return path_; }
     bool is_new() const { return is_new_; } // made by this call
+    void remove() const; // only while it is new and holds nothing but the lock
     FileId id() const { return file_id(folder_.get()); }
+    // The lock in this very folder, wherever it was moved to, is still the one that is held.
+    bool holds_lock() const;
 
     std::optional<Registry> read_registry() const; // nullopt: there is none
     void write_registry(const Registry &registry) const; // durable on return; throws std::system_error

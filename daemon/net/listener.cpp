@@ -23,8 +23,17 @@ UniqueFd open_spare() {
 } // namespace
 
 Listener::Listener(asio::io_context &io, const std::string &path, Accepted accepted)
-    : io_{io}, accepted_{std::move(accepted)}, acceptor_{io}, pause_timer_{io}, spare_{open_spare()} {
+    : io_{io}, path_{path}, accepted_{std::move(accepted)}, acceptor_{io}, pause_timer_{io}, spare_{open_spare()} {
     listen_at(acceptor_, path);
+    id_ = file_id_at(path);
+}
+
+bool Listener::is_in_place() const {
+    try {
+        return file_id_at(path_) == id_;
+    } catch (const std::system_error &) {
+        return true;
+    }
 }
 
 void Listener::stop() {

@@ -12,10 +12,7 @@ namespace shmbloom::net {
 
 struct Server::Impl {
     Impl(asio::io_context &io, const std::string &socket_path, Handler &handler, Limits limits)
-        : context{std::make_shared<SessionContext>(io, handler, limits)},
-          listener{std::make_shared<Listener>(io, socket_path, [this](StreamSocket socket, Peer peer) {
-              connected(std::move(socket), std::move(peer));
-          })} {
+        : context{std::make_shared<SessionContext>(io, handler, limits)}, path{socket_path}, listener{listen()} {
         context->gone = [this](SessionId id) { gone(id); };
     }
 
@@ -23,6 +20,22 @@ struct Server::Impl {
         listener->stop();
         for (const auto &[id, session] : sessions)
             session->shut();
+    }
+
+    std::shared_ptr<Listener> listen() {
+        return std::make_shared<Listener>(context->io, path, [this](StreamSocket socket, Peer peer) {
+            connected(std::move(socket), std::move(peer));
+        });
+    }
+
+    bool renew_lost_name() {
+        if (drained || listener->is_in_place())
+            return false;
+        const auto fresh = listen();
+        listener->stop();
+        listener = fresh;
+        listener->start();
+        return true;
     }
 
     void connected(StreamSocket socket, Peer peer) {
@@ -71,6 +84,7 @@ struct Server::Impl {
     using Sessions = std::unordered_map<SessionId, std::shared_ptr<Session>>;
 
     std::shared_ptr<SessionContext> context; // also held by sessions whose command is done after the server is gone
+    const std::string path;
     std::shared_ptr<Listener> listener;
     Sessions sessions;
     SessionId next_id = 1;
@@ -83,6 +97,10 @@ Server::Server(asio::io_context &io, const std::string &socket_path, Handler &ha
 }
 
 Server::~Server() = default;
+
+bool Server::renew_lost_name() {
+    return impl_->renew_lost_name();
+}
 
 void Server::drain(std::function<void()> done) {
     impl_->drain(std::move(done));

@@ -70,6 +70,10 @@ class Server {
     Server(const Server &) = delete;
     Server &operator=(const Server &) = delete;
 
+    // Makes the socket anew when its name is gone (a cleaner, a hand); connections that stand go on. True when it did.
+    // Throws as the constructor; then the next call tries again.
+    bool renew_lost_name();
+
     // No new connections and no new commands, also of those received already; `done` is called (once, posted) when
     // every command that was executing has been replied to, its reply and those before it are sent or its session
     // closed. A peer that does not read holds this up: end it with abandon() after a time. Called once.

@@ -1,4 +1,5 @@
-// From a command on the wire to what the instance does, and back to a reply. The only place that knows command names.
+// From a command on the wire to what the instance does, and back to a reply. dispatcher.cpp holds the table of commands,
+// the command_*.cpp beside it what each does.
 #pragma once
 
 #include <optional>
@@ -25,19 +26,36 @@ class Dispatcher : public net::Handler {
         net::SessionId session;
         const Arguments &arguments;
         const Reply &done;
+
+        void reply(std::string bytes) const { done({std::move(bytes)}); }
     };
+    static const std::vector<Command> &commands();
     static const Command *find_command(std::string_view name);
     bool is_admin(const net::Peer &peer) const;
+    std::string info_reply(const Filter &filter) const;
+    Instance::Done reply_ok(const Call &call) const; // +OK or the failure
 
+    // dispatcher.cpp
     void ping(const Call &call);
     void quit(const Call &call);
     void hello(const Call &call);
-    void create(const Call &call);
-    void drop(const Call &call);
+    void command(const Call &call);
     void info(const Call &call);
+    // command_create.cpp
+    void create(const Call &call);
+    void reserve(const Call &call);
+    void drop(const Call &call);
+    // command_keys.cpp
     void addh(const Call &call);
+    void report(const Call &call);
+    void bf_add(const Call &call);
+    void bf_exists(const Call &call);
+    // command_doubts.cpp
     void load(const Call &call);
-    std::string info_reply(const Filter &filter) const;
+    void live(const Call &call);
+    void pause(const Call &call);
+    void resume(const Call &call);
+    void forget_readers(const Call &call);
 
     Instance &instance_;
     const Options &options_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace shmbloom {
 
@@ -9,5 +10,13 @@ struct Failure {
     const char *word; // ERR NOTFOUND EXISTS STALE NOMEM RANGE NOPERM BUSY TYPE NOSPC IO NOPROTO
     std::string text;
 };
+
+inline Failure not_found(std::string_view name) {
+    return {"NOTFOUND", "no filter '" + std::string{name.substr(0, 64)} + "'; 'SB.INFO' (shmbloomctl status) lists what there is"};
+}
+
+inline Failure being_changed(std::string_view name) {
+    return {"BUSY", "filter '" + std::string{name} + "' is just being changed; try again"};
+}
 
 } // namespace shmbloom

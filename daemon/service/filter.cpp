@@ -53,6 +53,7 @@ shmbloom_slot Filter::picture(const Registry &registry) const {
     slot_content.fpr = record.fpr;
     slot_content.layout = record.shape.layout;
     slot_content.durability = SHMBLOOM_DURABILITY_MEMORY;
+    slot_content.growable = record.growable ? 1 : 0;
     slot_content.warnings = warnings;
     slot_content.lineage = record.lineage;
     slot_content.live_since = record.live_since;
@@ -67,6 +68,7 @@ shmbloom_slot Filter::picture(const Registry &registry) const {
     slot_content.adds_refused = adds_refused;
     slot_content.estimated_keys = estimated_keys_;
     slot_content.estimated_fpr = estimated_fpr_;
+    slot_content.wrong_absents = wrong_absents;
     return slot_content;
 }
 

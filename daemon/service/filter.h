@@ -21,6 +21,7 @@ class Filter {
     bool changing = false; // a change waits for the registry: no other may begin
     std::uint32_t warnings = 0;
     std::uint64_t adds_refused = 0;
+    std::uint64_t wrong_absents = 0; // reported by workers
     std::uint64_t bits_set = 0;
     std::uint64_t huge_page_bytes = 0; // as of when the segment was made or taken over
     Loads loads;

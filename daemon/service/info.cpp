@@ -55,7 +55,10 @@ Fields filter_info(const Filter &filter, Control &control, const Registry &regis
             {"estimated_fpr", known(real(filter.estimated_fpr()))},
             {"headroom_keys", known(number(record.capacity - std::min(record.capacity, keys)))},
             {"live_since", record.live_since == 0 ? std::nullopt : std::optional{number(record.live_since)}},
-            {"adds_refused", number(filter.adds_refused)}};
+            {"adds_refused", number(filter.adds_refused)},
+            {"wrong_absent", number(filter.wrong_absents)},
+            {"growable", record.growable ? "1" : "0"},
+            {"expansion", number(record.expansion)}};
 }
 
 } // namespace shmbloom

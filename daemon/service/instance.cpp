@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "service/once.h"
+#include "service/call_once.h"
 #include "sys/clock.h"
 #include "sys/log.h"
 
@@ -18,13 +18,17 @@ Filter *Instance::find(std::string_view name) {
     return found != filters_.end() && found->second->is_published() ? found->second.get() : nullptr;
 }
 
+std::uint64_t Instance::hash_domain(const Filter &filter) const {
+    return filter.identity(registry_, filter.record.generation).hash_domain();
+}
+
 std::optional<Failure> Instance::add(std::uint64_t session, std::string_view name, std::uint64_t hash_domain,
                                      std::span<const std::uint64_t> hashes, std::uint8_t *answers) {
     Filter *const filter = find(name);
     if (filter == nullptr)
-        return Failure{"NOTFOUND", "no filter '" + std::string{name} + "'; 'SB.INFO' lists what there is"};
+        return not_found(name);
     // A hash made with another seed or another normalization would set bits that no lookup asks for.
-    if (filter->identity(registry_, filter->record.generation).hash_domain() != hash_domain)
+    if (this->hash_domain(*filter) != hash_domain)
         return Failure{"STALE", "filter '" + std::string{name} + "' has another hash domain; read it again, hash again"};
     std::optional<Failure> refusal;
     if (const auto refused = registry_.adds_refused.find(filter->record.name); refused != registry_.adds_refused.end())
@@ -53,7 +57,7 @@ void Instance::stop(std::function<void(const std::string &)> done) {
 void Instance::end_all_segments() {
     for (const auto &[name, filter] : filters_)
         if (filter->segment)
-            end_gate(filter->segment->gate());
+            cut_gate(filter->segment->gate());
 }
 
 } // namespace shmbloom

@@ -21,6 +21,8 @@ struct CreateRequest {
     std::uint32_t normalization = 0;
     std::uint32_t key_type = SHMBLOOM_KEY_TYPE_BYTES;
     bool nothing_exists_yet = false;
+    bool growable = false; // stored; nothing grows yet
+    std::uint32_t expansion = 2;
 };
 
 // What the end of a load came to.
@@ -42,6 +44,7 @@ class Instance {
     Control &control() const { return *control_; }
     const Filters &filters() const { return filters_; }
     Filter *find(std::string_view name); // published ones only
+    std::uint64_t hash_domain(const Filter &filter) const;
 
     void create(const CreateRequest &request, Done done);
     void drop(const std::string &name, Done done);
@@ -55,6 +58,16 @@ class Instance {
     void end_load(std::uint64_t session, std::string_view name, std::optional<std::uint64_t> expected, LoadDone done);
     std::optional<Failure> abort_load(std::uint64_t session, std::string_view name);
     void session_closed(std::uint64_t session); // aborts its loads
+
+    // `expected`: at least so many keys, ends `warming` only; without: ends lossy and damaged too.
+    void declare_live(std::string_view name, std::optional<std::uint64_t> expected, Done done);
+    // Here `name` may be "*": every filter.
+    void pause(std::string_view name, const std::string &why, Done done);
+    void resume(std::string_view name, Done done);
+    void forget_readers(std::string_view name, Done done);
+    // A worker was told "absent" of a key that exists: counted, logged, added.
+    std::optional<Failure> report_wrong_absent(std::uint64_t session, std::string_view name, std::uint64_t hash_domain,
+                                               std::uint64_t hash, std::uint64_t generation, std::uint8_t *answer);
 
     // Once a second: sign of life, what an operator did without us, names that went, what workers are shown.
     void beat();
@@ -75,6 +88,9 @@ class Instance {
     void publish(Filter &filter);
     void dropped(const EndingSegment &ending);
     std::uint32_t ended_by(const Filter &filter, const Loads::Verdict &verdict) const;
+
+    std::vector<std::string> matching(std::string_view name) const; // published filters; "*": all
+    void end_doubts(const FilterPtr &filter, std::uint32_t ended, Done done);
 
     void notice_paused(Filter &filter);
     void notice_lost_name(Filter &filter);

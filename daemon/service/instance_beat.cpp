@@ -26,6 +26,10 @@ void Instance::beat() {
 
 // An operator may pause without the daemon, in both gates or in one that he could reach.
 void Instance::notice_paused(Filter &filter) {
+    // While a resume waits for the registry the gates still have the bit that it is to end. Another change keeps the bit,
+    // and the beat after it looks again.
+    if (filter.changing)
+        return;
     const Gates gates = filter.gates(*control_);
     if ((gates.doubts() & SHMBLOOM_DOUBT_PAUSED) == 0 || filter.record.doubts.contains(SHMBLOOM_DOUBT_PAUSED))
         return;

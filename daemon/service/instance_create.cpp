@@ -4,7 +4,7 @@
 
 #include "service/instance.h"
 #include "service/names.h"
-#include "service/once.h"
+#include "service/call_once.h"
 #include "sys/clock.h"
 #include "sys/crash_point.h"
 #include "sys/log.h"
@@ -61,6 +61,8 @@ void Instance::create(const CreateRequest &request, Done caller) {
                       .shape = geometry.shape,
                       .normalization = request.normalization,
                       .key_type = request.key_type,
+                      .growable = request.growable,
+                      .expansion = request.expansion,
                       .generation = 0,
                       .lineage = 0,
                       .segment = {},
@@ -159,10 +161,10 @@ void Instance::drop(const std::string &name, Done caller) {
     const Done done = once(std::move(caller));
     const auto found = filters_.find(name);
     if (found == filters_.end() || !found->second->is_published())
-        return done(Failure{"NOTFOUND", "no filter " + quoted(name) + "; 'SB.INFO' lists what there is"});
+        return done(not_found(name));
     const FilterPtr filter = found->second;
     if (filter->changing)
-        return done(Failure{"BUSY", "filter " + quoted(name) + " is just being changed; try again"});
+        return done(being_changed(name));
     filter->gates(*control_).end();
     control_->raise_name_counter();
     crash_point("drop.gates");

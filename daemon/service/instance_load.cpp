@@ -2,7 +2,7 @@
 #include <ctime>
 
 #include "service/instance.h"
-#include "service/once.h"
+#include "service/call_once.h"
 #include "store/doubt.h"
 #include "sys/clock.h"
 #include "sys/crash_point.h"
@@ -10,10 +10,6 @@
 
 namespace shmbloom {
 namespace {
-
-Failure not_found(std::string_view name) {
-    return {"NOTFOUND", "no filter '" + std::string{name} + "'; 'SB.INFO' lists what there is"};
-}
 
 Failure no_load(std::string_view name) {
     return {"ERR", "no load of filter '" + std::string{name} + "' was begun on this connection; send SB.LOAD " +
@@ -73,34 +69,12 @@ void Instance::end_load(std::uint64_t session, std::string_view name, std::optio
     if (ended == 0)
         return done(std::nullopt, result);
     if (found->changing)
-        return done(Failure{"BUSY", "filter '" + std::string{name} + "' is just being changed; load it again"}, result);
-
-    const FilterPtr filter = filters_.find(name)->second;
-    for (std::uint32_t bit = 1; bit <= ended; bit <<= 1)
-        if ((ended & bit) != 0)
-            filter->record.doubts.erase(bit);
-    filter->record.live_since = filter->record.doubts.empty() ? unix_seconds() : 0;
-    filter->changing = true;
-    writer_.commit({.durable =
-                        [this, filter, done, result] {
-                            crash_point("load.durable");
-                            filter->changing = false;
-                            const std::uint32_t doubts = filter->record.doubt_bits();
-                            set_gate(filter->segment->gate(), filter->record.generation, doubts);
-                            crash_point("load.segment_gate");
-                            filter->gates(*control_).open(filter->record.generation, doubts);
-                            crash_point("load.control_gate");
-                            filter->show_status(*control_, registry_);
-                            log::info("filter '" + filter->record.name + "' loaded with " + std::to_string(result.keys) + " keys, " +
-                                      (doubts == 0 ? "live" : "still " + join_names(kDoubtNames, doubts)));
-                            done(std::nullopt, result);
-                        },
-                    .failed =
-                        [done, result](const std::string &error) {
-                            done(Failure{"IO", "the keys are there, but the registry cannot be written (" + error +
-                                                   "); it is tried again every second, and the doubts end when that succeeds"},
-                                 result);
-                        }});
+        return done(being_changed(name), result);
+    end_doubts(filters_.find(name)->second, ended, [done, result, name = std::string{name}](std::optional<Failure> failure) {
+        if (!failure)
+            log::info("filter '" + name + "' loaded with " + std::to_string(result.keys) + " keys");
+        done(std::move(failure), result);
+    });
 }
 
 // Doubts that the good end of all loads of a group clears: never one that is younger than they, and what says that adds

@@ -1,19 +1,12 @@
-// A change of the registry may fail first and become durable later; its caller is told once.
+// One thing done without serving.
 #pragma once
 
-#include <functional>
-#include <memory>
-#include <utility>
+#include "service/options.h"
 
 namespace shmbloom {
 
-// Calls `function` at its first call and never again.
-template <typename... Arguments>
-std::function<void(Arguments...)> once(std::function<void(Arguments...)> function) {
-    return [held = std::make_shared<std::function<void(Arguments...)>>(std::move(function))](Arguments... arguments) {
-        if (const auto first = std::exchange(*held, nullptr))
-            first(std::move(arguments)...);
-    };
-}
+// Does what options.once says, with no daemon running. Returns the exit status, as docs/protocol.md lists them. Throws
+// Refusal or std::system_error when it cannot begin.
+int do_once(const Options &options);
 
 } // namespace shmbloom

@@ -17,7 +17,8 @@ namespace {
 namespace po = boost::program_options;
 
 po::options_description describe() {
-    po::options_description options{"shmbloomd keeps Bloom filters in shared memory\n\nUsage: shmbloomd [OPTIONS]\n\nOptions",
+    po::options_description options{"shmbloomd keeps Bloom filters in shared memory\n\nUsage: shmbloomd [OPTIONS]\n"
+                                    "       shmbloomd [OPTIONS] --once VERB [ARGUMENT ...]\n\nOptions",
                                     100};
     options.add_options()
         ("help,h", "show this and exit")
@@ -32,10 +33,17 @@ po::options_description describe() {
         ("seed-file", po::value<std::string>()->default_value(""), "seed of the hash, read when the registry is made "
             "(default: <state-dir>/seed, made once)")
         ("init", po::bool_switch(), "begin with no filters in a state folder that has no registry")
+        ("take-over", po::bool_switch(), "begin with a copy of another state folder: its filters come up lossy")
+        ("forget-readers", po::bool_switch(), "take adds again that were refused since a control and a segment were removed: no "
+            "worker of before is left")
+        ("once", po::bool_switch(), "do one thing without serving, with no daemon running: create, drop, live, pause, resume, "
+            "forget-readers (arguments as on the wire: 'SB.' and the verb), or check the state folder")
         ("admin-group", po::value<std::string>(), "members may create, drop and load filters")
         ("shm-reserve", po::value<std::string>()->default_value("256MiB"), "memory that new filters leave free")
         ("max-input-memory", po::value<std::string>()->default_value("256MiB"), "for requests of all connections; one "
             "request may take a quarter")
+        ("pause-on-wrong-absent", po::value<std::string>()->default_value("0"), "pause a filter when workers have reported so "
+            "many wrong absents (0: never)")
         ("log-level", po::value<std::string>()->default_value("info"), "critical, error, warning, info or debug");
     return options;
 }
@@ -101,12 +109,24 @@ Options read_values(const po::variables_map &values) {
         throw Refusal{"--runtime-dir and --state-dir need the path of a folder"};
     options.seed_file = values["seed-file"].as<std::string>();
     options.init = values["init"].as<bool>();
+    options.take_over = values["take-over"].as<bool>();
+    options.forget_readers = values["forget-readers"].as<bool>();
+    if (values.count("argument") != 0)
+        options.once = values["argument"].as<std::vector<std::string>>();
+    if (values["once"].as<bool>() != !options.once.empty())
+        throw Refusal{options.once.empty() ? "--once needs a verb: create, drop, live, pause, resume, forget-readers or check"
+                                           : "'" + options.once[0] + "' is not an option; 'shmbloomd --help' shows what is allowed"};
     if (values.count("admin-group") != 0)
         options.admin_group = find_group(values["admin-group"].as<std::string>());
     options.shm_reserve_bytes = size_option(values, "shm-reserve");
     options.max_input_memory_bytes = size_option(values, "max-input-memory");
     if (options.max_input_memory_bytes < 1 << 20)
         throw Refusal{"--max-input-memory must be at least 1MiB"};
+    const auto &wrong_absents = values["pause-on-wrong-absent"].as<std::string>();
+    const auto wrong_absents_allowed = parse_unsigned(wrong_absents); // Boost would take -1 for 2^64 - 1
+    if (!wrong_absents_allowed)
+        throw Refusal{"--pause-on-wrong-absent '" + wrong_absents + "' is not a whole number; 0 means never"};
+    options.pause_on_wrong_absent = *wrong_absents_allowed;
     const auto level = log::parse_level(values["log-level"].as<std::string>());
     if (!level)
         throw Refusal{"--log-level '" + values["log-level"].as<std::string>() +
@@ -119,11 +139,15 @@ Options read_values(const po::variables_map &values) {
 
 std::optional<Options> parse_options(int argc, const char *const *argv) {
     const po::options_description known = describe();
+    po::options_description all;
+    all.add(known).add_options()("argument", po::value<std::vector<std::string>>());
+    po::positional_options_description positional;
+    positional.add("argument", -1);
     try {
         po::variables_map values;
         // No abbreviations: an option added later must not change what a script means.
         constexpr int style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
-        po::store(po::command_line_parser(argc, argv).options(known).positional({}).style(style).run(), values);
+        po::store(po::command_line_parser(argc, argv).options(all).positional(positional).style(style).run(), values);
         if (values.count("help") != 0) {
             std::cout << known << "\nSizes are bytes, or have KiB MiB GiB kB MB GB behind them.\n";
             return std::nullopt;
@@ -138,6 +162,8 @@ std::optional<Options> parse_options(int argc, const char *const *argv) {
             if (!file)
                 throw Refusal{"--config '" + path + "' cannot be read"};
             po::store(po::parse_config_file(file, known), values);
+            if (file.bad()) // a folder can be opened, not read
+                throw Refusal{"--config '" + path + "' cannot be read"};
         }
         return read_values(values);
     } catch (const po::error &error) {

@@ -13,6 +13,17 @@
 namespace shmbloom {
 namespace {
 
+// A first start that is refused must not leave a folder without a registry, which the next one would refuse as well.
+std::optional<StateFolder::Seed> read_seed_for_new(const Options &options, const StateFolder &state) {
+    try {
+        return state.read_seed(options.seed_file);
+    } catch (const Refusal &) {
+        if (state.is_new())
+            state.remove();
+        throw;
+    }
+}
+
 Registry make_registry(const Options &options, const StateFolder &state, const Uuid &boot) {
     if (!state.is_new() && !options.init)
         throw Refusal{"the state folder '" + state.path() + "' has no registry.json: if a filter was ever kept here, put "
@@ -20,7 +31,7 @@ Registry make_registry(const Options &options, const StateFolder &state, const U
     Registry registry;
     registry.state_uuid = Uuid::random();
     registry.folder = state.id();
-    auto seed = state.read_seed(options.seed_file);
+    auto seed = read_seed_for_new(options, state);
     if (!seed)
         seed = state.make_seed();
     registry.seed = seed->seed;
@@ -29,12 +40,16 @@ Registry make_registry(const Options &options, const StateFolder &state, const U
     return registry;
 }
 
-void check_registry(const Options &options, const StateFolder &state, const Registry &registry, bool same_boot) {
+bool is_copy(const StateFolder &state, const Registry &registry, bool same_boot) {
     const FileId here = state.id();
-    if (registry.folder.inode != here.inode || (same_boot && registry.folder.dev != here.dev))
+    return registry.folder.inode != here.inode || (same_boot && registry.folder.dev != here.dev);
+}
+
+void check_registry(const Options &options, const StateFolder &state, const Registry &registry, bool same_boot) {
+    if (is_copy(state, registry, same_boot) && !options.take_over)
         throw Refusal{"the state folder '" + state.path() + "' is a copy: its registry was written in another folder, and "
                       "two daemons with one state would each miss the other's adds; start in the original folder, or "
-                      "with a new one (--state-dir) and load the filters again"};
+                      "once with --take-over: its filters come up lossy"};
     if (const auto seed = state.read_seed(options.seed_file); seed && *seed != StateFolder::Seed{registry.seed, registry.domain})
         throw Refusal{"the seed file is not the one that this instance began with, every stored key would be absent; take "
                       "the option --seed-file out, or begin with a new state folder"};
@@ -49,6 +64,8 @@ class Start {
     Started run() {
         open_registry();
         find_control();
+        if (options_.forget_readers)
+            forget_readers();
         end_leftovers();
         for (FilterRecord &record : records_)
             take(record);
@@ -73,7 +90,10 @@ class Start {
         same_boot_ = found && found->boot == boot_;
         if (found)
             check_registry(options_, state_, *found, same_boot_);
+        found_copy_ = found && is_copy(state_, *found, same_boot_);
         registry() = found ? std::move(*found) : make_registry(options_, state_, boot_);
+        if (found_copy_)
+            take_over();
         records_ = std::exchange(registry().filters, {});
         registry().folder = state_.id();
         if (!same_boot_) {
@@ -81,6 +101,21 @@ class Start {
             registry().control_lost = false;
             registry().adds_refused.clear();
         }
+    }
+
+    // Another state from here on: what the original keeps in memory is not touched, and none of it is ours.
+    void take_over() {
+        log::warning("the copy '" + state_.path() + "' is taken over: a state of its own from now on");
+        registry().earlier_state_uuids.push_back(registry().state_uuid);
+        registry().state_uuid = Uuid::random();
+        registry().ending.clear();
+        for (FilterRecord &record : registry().filters)
+            record.making = 0;
+    }
+
+    // The original's control, still where it was, is the original's.
+    bool is_anothers(const ControlRecord &record) const {
+        return found_copy_ && record.path != options_.runtime_dir + "/control" && file_id_at(record.path) == record.file;
     }
 
     void find_control() {
@@ -96,7 +131,7 @@ class Start {
             started_.control = std::move(found);
             return;
         }
-        if (same_boot_ && !record.path.empty()) {
+        if (same_boot_ && !record.path.empty() && !is_anothers(record)) {
             log::warning("control '" + record.path + "' of this boot is lost (" + (found ? "another one stands there" : reason) +
                          "): workers that map it go on with the segments they have");
             registry().control_lost = true;
@@ -106,11 +141,21 @@ class Start {
             found->end_all_gates();
     }
 
+    void forget_readers() {
+        log::warning("no worker of before is left, says an operator: adds are taken");
+        registry().control_lost = false;
+        registry().adds_refused.clear();
+    }
+
     // Segments that no filter uses, and those that were never completed.
     void end_leftovers() {
         for (const EndingSegment &ending : std::exchange(registry().ending, {}))
-            if (!end_segment(ending) && !ending.gate_ended && same_boot_)
+            if (!end_segment(ending) && !ending.gate_ended && same_boot_) {
                 refuse_adds_if_unreachable(ending.filter_name, ending.generation);
+                // Until this start has opened the gates, control may be all that can end its readers: if this start dies
+                // and control is lost before the next, that one must still know.
+                registry().ending.push_back(ending);
+            }
         for (FilterRecord &record : records_)
             if (record.making != 0)
                 remove_unfinished_shared_memory(
@@ -190,6 +235,7 @@ class Start {
         filter.record.adds_acknowledged = std::max(filter.record.adds_acknowledged, shmbloom_load_field(&slot.adds_acknowledged));
         filter.record.adds_new = std::max(filter.record.adds_new, shmbloom_load_field(&slot.adds_new));
         filter.adds_refused = shmbloom_load_field(&slot.adds_refused);
+        filter.wrong_absents = shmbloom_load_field(&slot.wrong_absents);
     }
 
     static void add_doubts(FilterRecord &record, std::uint64_t bits, const std::string &text) {
@@ -323,6 +369,7 @@ class Start {
     const StateFolder &state_;
     const Uuid boot_;
     bool same_boot_ = false;
+    bool found_copy_ = false;
     bool adopted_control_ = false;
     std::vector<FilterRecord> records_;
     Started started_;

@@ -78,8 +78,9 @@ std::unique_ptr<Control> Control::open(const std::string &folder, std::string &r
     std::unique_ptr<Control> control{new Control{path, std::move(fd), memory}};
     const shmbloom_control_header *header = control->header();
     if (header->magic != SHMBLOOM_CONTROL_MAGIC || header->version != SHMBLOOM_FORMAT_VERSION ||
-        header->incompat != SHMBLOOM_KNOWN_INCOMPAT || header->slot_count != SHMBLOOM_SLOT_COUNT ||
-        header->slot_bytes != SHMBLOOM_SLOT_BYTES || header->slots_offset != SHMBLOOM_CONTROL_HEADER_BYTES) {
+        header->header_bytes != SHMBLOOM_CONTROL_HEADER_BYTES || header->incompat != SHMBLOOM_KNOWN_INCOMPAT ||
+        header->slot_count != SHMBLOOM_SLOT_COUNT || header->slot_bytes != SHMBLOOM_SLOT_BYTES ||
+        header->slots_offset != SHMBLOOM_CONTROL_HEADER_BYTES) {
         reason = "its format is not this daemon's";
         return nullptr;
     }

@@ -29,6 +29,11 @@ inline void end_gate(std::uint64_t *gate) {
     shmbloom_store_gate(gate, 0);
 }
 
+// Nobody feeds this segment any more, but its filter goes on: its readers are cut off, `paused` is kept for the next start.
+inline void cut_gate(std::uint64_t *gate) {
+    __atomic_fetch_and(gate, std::uint64_t{SHMBLOOM_DOUBT_PAUSED}, __ATOMIC_RELEASE);
+}
+
 inline std::uint32_t doubts_of(std::uint64_t gate) {
     return static_cast<std::uint32_t>(gate & SHMBLOOM_DOUBT_MASK);
 }
@@ -46,6 +51,13 @@ struct Gates {
         if (segment != nullptr)
             set_gate(segment, generation, doubts);
         set_gate(control, generation, doubts);
+    }
+
+    // The one act that ends `paused`. The caller has made the registry durable.
+    void resume() const {
+        if (segment != nullptr)
+            __atomic_fetch_and(segment, ~std::uint64_t{SHMBLOOM_DOUBT_PAUSED}, __ATOMIC_RELEASE);
+        __atomic_fetch_and(control, ~std::uint64_t{SHMBLOOM_DOUBT_PAUSED}, __ATOMIC_RELEASE);
     }
 
     // Less certain: before the registry, before the reply.

@@ -14,7 +14,7 @@ shmbloom_segment_header make_header(const SegmentIdentity &identity, const geome
     shmbloom_segment_header header{};
     header.magic = SHMBLOOM_SEGMENT_MAGIC;
     header.version = SHMBLOOM_FORMAT_VERSION;
-    header.header_bytes = sizeof header;
+    header.header_bytes = SHMBLOOM_SEGMENT_HEADER_BYTES;
     std::ranges::copy(identity.state_uuid.bytes, header.state_uuid);
     std::ranges::copy(identity.filter_uuid.bytes, header.filter_uuid);
     header.generation = identity.generation;

@@ -57,6 +57,7 @@ class Segment {
     // missing. Any thread, any time: bits are set atomically and only ever set.
     std::uint64_t add(std::span<const std::uint64_t> hashes, std::uint8_t *answers);
 
+    bool contains(std::uint64_t hash) const { return shmbloom_test_bits(words(), &identity_.shape, hash) != 0; }
     std::uint64_t count_bits() const; // about 0.3 s a GiB
 
   private:

@@ -4,17 +4,17 @@
 #include <csignal>
 #include <cstdlib>
 #include <string>
-#include <unistd.h>
 
 namespace shmbloom {
 namespace {
 
 struct Target {
+    int signal;
     std::string step;
     std::atomic<long> countdown{1};
 
-    Target() {
-        const char *text = ::getenv("SHMBLOOM_CRASH_AT");
+    Target(const char *variable, int number) : signal{number} {
+        const char *text = ::getenv(variable);
         if (text == nullptr)
             return;
         step = text;
@@ -28,11 +28,11 @@ struct Target {
 } // namespace
 
 void crash_point(const char *step) {
-    static Target target;
-    if (target.step.empty() || target.step != step)
-        return;
-    if (target.countdown.fetch_sub(1) == 1)
-        ::kill(::getpid(), SIGKILL);
+    static Target crash{"SHMBLOOM_CRASH_AT", SIGKILL};
+    static Target stop{"SHMBLOOM_STOP_AT", SIGSTOP};
+    for (Target *const target : {&crash, &stop})
+        if (!target->step.empty() && target->step == step && target->countdown.fetch_sub(1) == 1)
+            ::raise(target->signal); // to this thread: it must not go on
 }
 
 } // namespace shmbloom

@@ -15,6 +15,7 @@ class LockFile {
     LockFile(const std::string &path, const std::string &owner);
 
     const std::string &path() const { return path_; }
+    FileId id() const { return id_; }
     // The path still leads to the file that is locked.
     bool is_in_place() const;
 

@@ -61,16 +61,30 @@ static inline struct shmbloom_block_probe shmbloom_probe_block(uint64_t hash, ui
     return p;
 }
 
+/* Which bits that a field of group g asks for are clear. `q` and `g` are constants where this is called. */
+static inline uint64_t shmbloom_missing_bits(const uint64_t *block, uint64_t field, uint32_t g, uint32_t q) {
+    const uint64_t word = __atomic_load_n(&block[g + 4 * (uint32_t)(field >> (6 * q) & 1)], __ATOMIC_RELAXED);
+    uint64_t mask = 1ull << (field & 63) | 1ull << (field >> 6 & 63);
+    if (q == 3)
+        mask |= 1ull << (field >> 12 & 63);
+    return mask & ~word;
+}
+
+/* The same probe as shmbloom_probe_block makes, without a loop: a lookup in the cache takes half the time. */
+static inline int shmbloom_test_block(const uint64_t *block, uint32_t q, uint64_t hash) {
+    const uint64_t a = hash * 0x9E3779B97F4A7C15ull;
+    if (q == 2)
+        return (shmbloom_missing_bits(block, a >> 51, 0, 2) | shmbloom_missing_bits(block, a >> 38, 1, 2) |
+                shmbloom_missing_bits(block, a >> 25, 2, 2) | shmbloom_missing_bits(block, a >> 12, 3, 2)) == 0;
+    const uint64_t b = hash * 0xD6E8FEB86659FD93ull;
+    return (shmbloom_missing_bits(block, a >> 45, 0, 3) | shmbloom_missing_bits(block, a >> 26, 1, 3) |
+            shmbloom_missing_bits(block, b >> 45, 2, 3) | shmbloom_missing_bits(block, b >> 26, 3, 3)) == 0;
+}
+
 /* 1 when every bit of the hash is set, else 0. */
 static inline int shmbloom_test_bits(const uint64_t *words, const struct shmbloom_shape *shape, uint64_t hash) {
-    if (shape->layout == SHMBLOOM_LAYOUT_BLOCKED) {
-        const struct shmbloom_block_probe p = shmbloom_probe_block(hash, shape->size, shape->probes);
-        const uint64_t *block = words + p.block * 8;
-        uint64_t missing = 0;
-        for (uint32_t g = 0; g < 4; g++)
-            missing |= p.mask[g] & ~__atomic_load_n(&block[p.word[g]], __ATOMIC_RELAXED);
-        return missing == 0;
-    }
+    if (shape->layout == SHMBLOOM_LAYOUT_BLOCKED)
+        return shmbloom_test_block(words + shmbloom_multiply_high(hash, shape->size) * 8, shape->probes, hash);
     uint64_t x = hash;
     for (uint32_t i = 0; i < shape->probes; i++, x = shmbloom_next_probe(x)) {
         const uint64_t bit = shmbloom_multiply_high(x, shape->size);

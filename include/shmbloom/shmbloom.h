@@ -16,6 +16,12 @@
  *  7. Structs that you pass begin with their size: set struct_size to sizeof the struct, all else to zero, then what
  *     you want. Fields are only ever added, at the end.
  *  8. No signal is raised or handled, nothing is printed. Only libc is needed.
+ *  9. Batches fill all n answers before anything else, lookups with SHMBLOOM_UNVERIFIED, adds with SHMBLOOM_NOT_ADDED,
+ *     and change only what they know, so that an ignored error never reads as "absent". n may be 0: then pointers may be
+ *     NULL, and 0 is returned. Else a NULL handle or pointer is -EINVAL, with every answer preset as long as `answers` is not NULL itself.
+ *     A key's data may be NULL when its size is 0; packed bytes may be NULL when every key has size 0.
+ * 10. Between the two lines "cut here" stand plain declarations without macros, for the ffi.cdef of LuaJIT and Python's
+ *     cffi, and PHP's FFI::cdef: cut them out and load libshmbloom.so.0.
  */
 #ifndef SHMBLOOM_H
 #define SHMBLOOM_H
@@ -29,24 +35,7 @@ extern "C" {
 
 #pragma GCC visibility push(default)
 
-#define SHMBLOOM_ABSENT 0     /* certainly never added */
-#define SHMBLOOM_MAYBE 1      /* added, or a false positive at the rate the filter was made for */
-#define SHMBLOOM_UNVERIFIED 2 /* cannot say: treat it as "maybe" */
-
-/* A handle on one filter by name. It follows the name: dropped, it answers 2; created again, it uses the new one. */
-typedef struct shmbloom_filter shmbloom_filter;
-
-typedef struct shmbloom_options {
-    uint32_t struct_size;
-    uint32_t flags;          /* none is defined yet: 0 */
-    const char *instance;    /* NULL: $SHMBLOOM_INSTANCE, else "default" */
-    const char *runtime_dir; /* NULL: $SHMBLOOM_RUNTIME_DIR, else the first of /run/shmbloom/<instance>,
-                                $XDG_RUNTIME_DIR/shmbloom/<instance>, /tmp/shmbloom-<uid>/<instance> in use */
-    int32_t add_timeout_ms;  /* 0: 1,000. -1: do not wait (see shmbloom_add). At most 86,400,000 */
-    uint32_t reserved;       /* 0 */
-    char *error_text;        /* NULL, or where a failing shmbloom_open writes one line that says what to do */
-    size_t error_text_size;
-} shmbloom_options;
+#define SHMBLOOM_UNKNOWN UINT64_MAX /* in a uint64_t field: unknown; in a double: negative */
 
 /* Doubts of a filter: reasons to answer 2, bits of shmbloom_info.doubts. */
 #define SHMBLOOM_INFO_PARTIAL 1u  /* its bits are incomplete */
@@ -70,7 +59,47 @@ typedef struct shmbloom_options {
 #define SHMBLOOM_INFO_ADDS_REFUSED 8u
 #define SHMBLOOM_INFO_NAME_LOST 16u
 
-#define SHMBLOOM_UNKNOWN UINT64_MAX /* in a uint64_t field: unknown; in a double: negative */
+/* ---- cut here: plain declarations ---- */
+
+enum {
+    SHMBLOOM_ABSENT = 0,      /* certainly never added */
+    SHMBLOOM_MAYBE = 1,       /* added, or a false positive at the rate the filter was made for */
+    SHMBLOOM_UNVERIFIED = 2,  /* cannot say: treat it as "maybe" */
+    SHMBLOOM_NOT_ADDED = 255  /* in the answers of a batch of adds: not acknowledged */
+};
+
+/* Flags of shmbloom_options. */
+enum {
+    /* Succeeds also without a daemon or a filter of this name (-ENXIO, -ENOENT), and nothing else is forgiven: no
+     * permission, a bad name, an unknown format still fail. Lookups answer 2, and look again at most once in 100 ms,
+     * until both are there. Looks in runtime_dir, $SHMBLOOM_RUNTIME_DIR and /run/shmbloom/<instance> only. */
+    SHMBLOOM_OPEN_LAZY = 1,
+    /* For a trial: each "absent" is answered 2 and counted as would_be_absent. Adds and reports are as ever. The
+     * environment SHMBLOOM_MODE=shadow does the same for every handle; "enforce" or none: only where asked for. */
+    SHMBLOOM_OPEN_SHADOW = 2
+};
+
+/* A handle on one filter by name. It follows the name: dropped, it answers 2; created again, it uses the new one. */
+typedef struct shmbloom_filter shmbloom_filter;
+
+typedef struct shmbloom_options {
+    uint32_t struct_size;
+    uint32_t flags;          /* SHMBLOOM_OPEN_* */
+    const char *instance;    /* NULL: $SHMBLOOM_INSTANCE, else "default" */
+    const char *runtime_dir; /* NULL: $SHMBLOOM_RUNTIME_DIR, else the first of /run/shmbloom/<instance>,
+                                $XDG_RUNTIME_DIR/shmbloom/<instance>, /tmp/shmbloom-<uid>/<instance> in use */
+    int32_t add_timeout_ms;  /* 0: 1,000. -1: do not wait (see shmbloom_add). At most 86,400,000 */
+    uint32_t audit_one_in;   /* 0: off. N: about one "absent" in N, picked at random, is answered 2 and counted as audited,
+                                so that the way to the source, and shmbloom_report_found, measure wrong answers for ever */
+    char *error_text;        /* NULL, or where a failing shmbloom_open writes one line that says what to do */
+    size_t error_text_size;
+} shmbloom_options;
+
+/* One key of a batch. */
+typedef struct shmbloom_key {
+    const void *data; /* may be NULL when size is 0 */
+    size_t size;
+} shmbloom_key;
 
 typedef struct shmbloom_info {
     uint32_t struct_size;
@@ -78,7 +107,7 @@ typedef struct shmbloom_info {
     char name[72];
     char uuid[40];           /* 36 characters; "" when there is no filter */
     char doubts_text[160];   /* words of `doubts`, separated by commas; "" when there is none */
-    char handle_doubts_text[160]; /* words of `handle_doubts`, and what is to be done */
+    char handle_doubts_text[256]; /* words of `handle_doubts`, and what is to be done */
     char warnings_text[160];
     char layout[16];         /* "classic", "blocked" */
     char key_type[16];       /* "bytes", "u64" */
@@ -109,13 +138,23 @@ typedef struct shmbloom_info {
     double fill;                /* share of bits set, 0 to 1 */
     uint64_t heartbeat_age_ms;  /* since the daemon's last sign of life; above 3,000 it is stopped or hangs */
     uint64_t daemon_pid;
-    uint64_t absent, maybe, unverified; /* answers that this handle has given */
+    /* Answers that this handle has given: */
+    uint64_t absent;
+    uint64_t maybe;
+    uint64_t unverified;
+    uint64_t would_be_absent; /* of these, "absent" in shadow mode */
+    uint64_t audited;         /* of these, "absent" picked by audit_one_in */
+    /* What was reported to this handle: */
+    uint64_t wrong_absent;    /* shmbloom_report_found, and a live filter says "absent" */
+    uint64_t false_positives; /* shmbloom_report_missing, and a live filter says "maybe" */
+    uint64_t wrong_absents_of_all; /* wrong_absent of every handle on this machine, as the daemon was told */
     char runtime_dir[256];
 } shmbloom_info;
 
 /* Opens the filter `name` (1 to 64 of A-Z a-z 0-9 . _ : -). `options` may be NULL. Succeeds also while the filter is in
- * doubt, or its memory has lost its name: lookups then answer 2 and become certain by themselves. Returns 0 and sets *ret, which shmbloom_close frees, or
- *   -EINVAL  bad name or option, struct_size 0, an unknown flag or a non-zero unknown tail
+ * doubt, or its memory has lost its name: lookups then answer 2 and become certain by themselves. Under 1 ms; under 5 us
+ * when this process has the filter mapped already. Returns 0 and sets *ret, which shmbloom_close frees, or
+ *   -EINVAL  bad name or option, struct_size 0, an unknown flag or a non-zero unknown tail, a bad SHMBLOOM_MODE
  *   -ENXIO   no daemon of this boot has been here: no control file in any of the folders looked at
  *   -ENOENT  no filter of this name
  *   -EACCES  the control file or the segment may not be read: not in the daemon's group
@@ -133,6 +172,30 @@ shmbloom_filter *shmbloom_close(shmbloom_filter *f);
 int shmbloom_contains(shmbloom_filter *f, const void *key, size_t len);
 int shmbloom_contains_u64(shmbloom_filter *f, uint64_t key);
 
+/* Look n keys up; see convention 9. Much faster than one by one where the filter is larger than the caches. A doubt, a
+ * new generation or a drop counts from the next 64 keys on. Return 0, also while the filter is in doubt, or, always with
+ * all answers valid, the first of
+ *   -EINVAL      a NULL that must not be, offsets that decrease: every answer is 2; a key that is NULL and has a size: its
+ *                answer is 2, the others are answered
+ *   -EPROTOTYPE  keys of the other type: their answers are 2
+ *   -E2BIG       a key above 1 MiB: its answer is 2, the others are answered
+ * _packed: the bytes of key i are bytes[offsets[i]] to before bytes[offsets[i + 1]]; there are n + 1 offsets. */
+int shmbloom_contains_many(shmbloom_filter *f, const shmbloom_key *keys, size_t n, uint8_t *answers);
+int shmbloom_contains_packed(shmbloom_filter *f, const void *bytes, const uint64_t *offsets, size_t n,
+                             uint8_t *answers);
+int shmbloom_contains_many_u64(shmbloom_filter *f, const uint64_t *keys, size_t n, uint8_t *answers);
+
+/* The hash of a key, and the hash domain that it is valid for: what a filter was made with. Both from one moment; keep
+ * them together. Filters of an instance with the same normalization and key type share a domain. Return 0 or
+ *   -E2BIG, -EPROTOTYPE, -EINVAL as shmbloom_add; -EBUSY just being changed; or as shmbloom_open: no filter now */
+int shmbloom_hash(shmbloom_filter *f, const void *key, size_t len, uint64_t *hash, uint64_t *hash_domain);
+int shmbloom_hash_u64(shmbloom_filter *f, uint64_t key, uint64_t *hash, uint64_t *hash_domain);
+
+/* Looks n hashes up, as shmbloom_contains_many does keys. All must be of `hash_domain`; -ESTALE when the filter has
+ * another one: every answer is 2, hash again. */
+int shmbloom_contains_hashes(shmbloom_filter *f, uint64_t hash_domain, const uint64_t *hashes, size_t n,
+                             uint8_t *answers);
+
 /* Adds a key. Returns the answer that a lookup would have had just before: SHMBLOOM_ABSENT (it is new), SHMBLOOM_MAYBE
  * or SHMBLOOM_UNVERIFIED (also when the add was sent more than once); with each of them the add is acknowledged. Of two
  * adds that race exactly one is told "absent". Waits at most add_timeout_ms; a refused or broken connection is tried again
@@ -148,6 +211,29 @@ int shmbloom_contains_u64(shmbloom_filter *f, uint64_t key);
 int shmbloom_add(shmbloom_filter *f, const void *key, size_t len);
 int shmbloom_add_u64(shmbloom_filter *f, uint64_t key);
 
+/* Add n keys; see convention 9. answers[i] becomes what shmbloom_add would have returned; what is not SHMBLOOM_NOT_ADDED
+ * is acknowledged, whatever is returned. Keys travel by 65,536, acknowledged all or none; each such part has
+ * add_timeout_ms for itself. Return 0 when all are acknowledged, else
+ *   -EINVAL, -E2BIG    a NULL that must not be, offsets that decrease, a key above 1 MiB: nothing was sent
+ *   -EPROTOTYPE        keys of the other type: nothing was sent, or, if the filter was made anew meanwhile, not the rest
+ *   or as shmbloom_add, of the part that failed; parts behind it were not sent. -EINPROGRESS: all were sent. */
+int shmbloom_add_many(shmbloom_filter *f, const shmbloom_key *keys, size_t n, uint8_t *answers);
+int shmbloom_add_packed(shmbloom_filter *f, const void *bytes, const uint64_t *offsets, size_t n, uint8_t *answers);
+int shmbloom_add_many_u64(shmbloom_filter *f, const uint64_t *keys, size_t n, uint8_t *answers);
+
+/* The source has this key. Looks it up again, past shadow mode and audits. If a live filter says "absent", that was
+ * wrong: counts wrong_absent, tells the daemon, which logs and counts it and adds the key, and returns SHMBLOOM_ABSENT
+ * once that is acknowledged. Else adds nothing and returns the answer. Negative as shmbloom_add: the daemon was not told,
+ * or it is unknown; also -ESTALE when the filter was made anew meanwhile. Call it for every key that is found in the
+ * source after an answer 2; while all is well that costs a lookup. */
+int shmbloom_report_found(shmbloom_filter *f, const void *key, size_t len);
+int shmbloom_report_found_u64(shmbloom_filter *f, uint64_t key);
+
+/* The source does not have this key. Looks it up again; "maybe" is counted as a false positive of this handle. Returns
+ * the answer, or -EINVAL, -E2BIG, -EPROTOTYPE. Speaks to nobody. */
+int shmbloom_report_missing(shmbloom_filter *f, const void *key, size_t len);
+int shmbloom_report_missing_u64(shmbloom_filter *f, uint64_t key);
+
 /* Describes filter and handle, and refreshes the handle: an idle one learns of a new generation here. `ret->struct_size`
  * must be set. Returns 0, also for a filter in doubt or without a daemon (unknown fields say so), or -EINVAL. */
 int shmbloom_get_info(shmbloom_filter *f, shmbloom_info *ret);
@@ -157,6 +243,8 @@ const char *shmbloom_strerror(int r);
 
 /* "MAJOR.MINOR.PATCH" of the library that is linked. */
 const char *shmbloom_version(void);
+
+/* ---- cut here: end of plain declarations ---- */
 
 #pragma GCC visibility pop
 

@@ -108,10 +108,18 @@ TEST_F(Add, OfADroppedFilterIsNotThere) {
 }
 
 TEST_F(Add, TurnsTheWordsOfErrorsIntoNumbers) {
-    const std::vector<std::pair<std::string, int>> words = {
-        {"NOTFOUND no filter", -ENOENT}, {"EXISTS x", -EEXIST}, {"NOMEM x", -ENOMEM},       {"RANGE x", -ERANGE},
-        {"NOPERM x", -EPERM},            {"BUSY", -EBUSY},      {"TYPE x", -EPROTOTYPE},    {"NOSPC x", -ENOSPC},
-        {"IO x", -EIO},                  {"ERR x", -EPROTO},    {"SOMETHING new", -EPROTO}, {"", -EPROTO}};
+    const std::vector<std::pair<std::string, int>> words = {{"NOTFOUND no filter", -ENOENT},
+                                                            {"EXISTS x", -EEXIST},
+                                                            {"NOMEM x", -ENOMEM},
+                                                            {"RANGE x", -ERANGE},
+                                                            {"NOPERM x", -EPERM},
+                                                            {"BUSY", -EBUSY},
+                                                            {"TYPE x", -EPROTOTYPE},
+                                                            {"NOSPC x", -ENOSPC},
+                                                            {"IO x", -EIO},
+                                                            {"ERR x", -EPROTO},
+                                                            {"SOMETHING new", -EPROTO},
+                                                            {"", -EPROTO}};
     FakeDaemon daemon{world, [&](Session &session, int) {
                           session.hello(uuid());
                           for (const auto &[word, error] : words) {
@@ -151,8 +159,8 @@ TEST_P(Garbage, IsAProtocolErrorAndClosesTheConnection) {
 INSTANTIATE_TEST_SUITE_P(Add, Garbage,
                          testing::Values("garbage\r\n", "\n", "\r\n", "+OK\r\n", ":1\r\n", "$-1\r\n", "*0\r\n",
                                          "$0\r\n\r\n", std::string{"$2\r\n\0\0\r\n", 8}, "$1\r\n\3\r\n", "$1\r\n1xx",
-                                         "$-2\r\n", "$x\r\n", "$\r\n", "$99999999999999999999\r\n", "$1048577\r\n", "*-1\r\n",
-                                         std::string(70000, 'x') + "\r\n"));
+                                         "$-2\r\n", "$x\r\n", "$\r\n", "$99999999999999999999\r\n", "$1048577\r\n",
+                                         "*-1\r\n", std::string(70000, 'x') + "\r\n"));
 
 TEST_F(Add, AnswersOnlyFromAWholeReply) {
     FakeDaemon daemon{world, [&](Session &session, int) {
@@ -263,13 +271,16 @@ TEST_F(Add, ThatMayHaveBeenDoneBeforeIsUnverified) {
     FakeDaemon daemon{world, [&](Session &session, int number) {
                           session.hello(uuid());
                           session.next();
-                          if (number > 0)
-                              session.answer(number == 1 ? 0 : 1);
+                          if (number == 0)
+                              return; // dies with the add in hand
+                          session.answer(0);
+                          session.next();
+                          session.answer(1);
                       }};
     const Handle handle = open(world, "links");
     EXPECT_EQ(add(handle, "x"), SHMBLOOM_UNVERIFIED);
     EXPECT_EQ(daemon.connections(), 2);
-    // The second connection ended after its answer: the next add is not touched by it.
+    // That was the first add's affair: the next one is told what the daemon says.
     EXPECT_EQ(add(handle, "x"), SHMBLOOM_MAYBE);
 }
 
@@ -309,8 +320,9 @@ TEST_F(Add, GivesUpOnADaemonThatStaysStale) {
                               session.send("-STALE\r\n");
                           }
                       }};
-    EXPECT_EQ(add(open(world, "links", 200), "x"), -ESTALE);
-    EXPECT_LE(adds, 50); // with growing pauses
+    const int r = add(open(world, "links", 200), "x");
+    EXPECT_TRUE(r == -ESTALE || r == -ETIMEDOUT) << r; // the end may come while the last reply is waited for
+    EXPECT_LE(adds, 50);                               // with growing pauses
 }
 
 TEST_F(Add, OfADaemonWithAnotherControlIsNotAcknowledged) {
@@ -321,7 +333,7 @@ TEST_F(Add, OfADaemonWithAnotherControlIsNotAcknowledged) {
                           session.answer(0);
                           EXPECT_FALSE(session.next());
                       }};
-    const int r = add(open(world, "links", 100), "x");
+    const int r = add(open(world, "links", 1000), "x");
     EXPECT_LT(r, 0);
     EXPECT_GE(daemon.connections(), 2);
 }
@@ -335,10 +347,10 @@ TEST_F(Add, MapsTheControlOfTheDaemonItTalksToFirst) {
     Command seen;
     FakeDaemon daemon{world, [&](Session &session, int number) {
                           session.hello(uuid());
-                          auto command = session.next().value_or(Command{});
-                          session.send(number == 0 ? "-STALE\r\n" : std::string{"$1\r\n\0\r\n", 7});
+                          const auto command = session.next().value_or(Command{});
                           if (number == 1)
                               seen = command;
+                          session.send(number == 0 ? "-STALE\r\n" : std::string{"$1\r\n\0\r\n", 7});
                       }};
     // Sent twice, to a daemon that might have done the first.
     EXPECT_EQ(add(handle, "x"), SHMBLOOM_UNVERIFIED);
@@ -362,8 +374,8 @@ TEST_P(BadHello, IsAProtocolError) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Add, BadHello,
-                         testing::Values("+OK\r\n", "-ERR unknown command\r\n", "*0\r\n", "*2\r\n$1\r\na\r\n$1\r\nb\r\n",
-                                         "*2\r\n$12\r\ncontrol_uuid\r\n$3\r\nabc\r\n",
+                         testing::Values("+OK\r\n", "-ERR unknown command\r\n", "*0\r\n",
+                                         "*2\r\n$1\r\na\r\n$1\r\nb\r\n", "*2\r\n$12\r\ncontrol_uuid\r\n$3\r\nabc\r\n",
                                          "*2\r\n$12\r\ncontrol_uuid\r\n$36\r\nxxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx\r\n",
                                          "*2000000\r\n", "*1000000\r\n*1000000\r\n"));
 
@@ -380,11 +392,9 @@ TEST_F(Add, OfAForkedChildUsesAConnectionOfItsOwn) {
 
 TEST_F(Add, ThatDoesNotWaitIsSentAndNothingElse) {
     Event sent;
-    Command seen;
     FakeDaemon daemon{world, [&](Session &session, int) {
                           sent.wait();
                           session.hello(uuid());
-                          seen = session.next().value_or(Command{});
                       }};
     const Handle handle = open(world, "links", -1);
     int r = 0;

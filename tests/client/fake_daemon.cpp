@@ -10,8 +10,17 @@
 
 namespace shmbloom::test {
 
-Session::~Session() {
-    ::close(fd_);
+void Session::close() {
+    const std::lock_guard lock{mutex_};
+    if (fd_ >= 0)
+        ::close(fd_);
+    fd_ = -1;
+}
+
+void Session::interrupt() {
+    const std::lock_guard lock{mutex_};
+    if (fd_ >= 0)
+        ::shutdown(fd_, SHUT_RDWR);
 }
 
 bool Session::fill() {
@@ -105,17 +114,21 @@ FakeDaemon::~FakeDaemon() {
 }
 
 void FakeDaemon::run() {
+    std::vector<std::unique_ptr<Session>> sessions;
     std::vector<std::thread> scenes;
     while (!stopping_) {
         const int fd = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
         if (fd < 0)
             break;
         const int number = connections_++;
-        scenes.emplace_back([this, fd, number] {
-            Session session{fd};
+        Session &session = *sessions.emplace_back(std::make_unique<Session>(fd));
+        scenes.emplace_back([this, &session, number] {
             scene_(session, number);
+            session.close();
         });
     }
+    for (const auto &session : sessions)
+        session->interrupt();
     for (std::thread &scene : scenes)
         scene.join();
 }
@@ -129,6 +142,47 @@ FakeDaemon::Scene good_daemon(const World &world, std::vector<int> answers) {
             session.answer(answers[std::min((*next)++, answers.size() - 1)]);
         }
     };
+}
+
+KeepingDaemon::KeepingDaemon(const World &world)
+    : world_{world}, daemon_{world, [this](Session &session, int) { serve(session); }} {}
+
+std::vector<Command> KeepingDaemon::commands() const {
+    const std::lock_guard lock{mutex_};
+    return commands_;
+}
+
+void KeepingDaemon::serve(Session &session) {
+    session.hello(world_.control()->control_uuid);
+    while (const auto command = session.next()) {
+        before_each_(*command);
+        const std::string text = reply(*command);
+        {
+            const std::lock_guard lock{mutex_};
+            commands_.push_back(*command);
+        }
+        session.send(text);
+    }
+}
+
+std::string KeepingDaemon::reply(const Command &command) {
+    const Filter *filter = world_.find(command.at(1));
+    if (filter == nullptr)
+        return "-NOTFOUND\r\n";
+    if (std::stoull(command.at(2), nullptr, 16) != world_.slot(*filter)->hash_domain)
+        return "-STALE\r\n";
+    const auto add = [&](std::uint64_t hash) {
+        return shmbloom_set_bits(filter->segment->words(), &filter->spec.shape, hash) == 0 ? '\1' : '\0';
+    };
+    if (command.at(0) == "SB.REPORT")
+        return ":" + std::to_string(add(std::stoull(command.at(3), nullptr, 16))) + "\r\n";
+    std::string answers;
+    for (std::size_t i = 0; i < command.at(3).size(); i += 8) {
+        std::uint64_t hash = 0;
+        std::memcpy(&hash, command[3].data() + i, 8);
+        answers += add(hash);
+    }
+    return "$" + std::to_string(answers.size()) + "\r\n" + answers + "\r\n";
 }
 
 } // namespace shmbloom::test

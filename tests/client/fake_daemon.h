@@ -3,6 +3,8 @@
 
 #include <atomic>
 #include <functional>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -17,7 +19,9 @@ using Command = std::vector<std::string>;
 class Session {
   public:
     explicit Session(int fd) : fd_{fd} {}
-    ~Session();
+    ~Session() { close(); }
+    void close();
+    void interrupt(); // from another thread: the client seems to be gone
     Session(const Session &) = delete;
     Session &operator=(const Session &) = delete;
 
@@ -30,6 +34,7 @@ class Session {
     std::optional<std::string> line();
     bool fill();
 
+    std::mutex mutex_; // of fd_, between close and interrupt
     int fd_;
     std::string input_;
 };
@@ -39,7 +44,7 @@ class FakeDaemon {
     using Scene = std::function<void(Session &, int number)>; // number of the connection, from 0
 
     FakeDaemon(const World &world, Scene scene);
-    ~FakeDaemon();
+    ~FakeDaemon(); // interrupts the scenes that are still playing
     FakeDaemon(const FakeDaemon &) = delete;
     FakeDaemon &operator=(const FakeDaemon &) = delete;
 
@@ -60,5 +65,25 @@ int listen_at(const std::string &folder, int backlog);
 
 // Answers HELLO, then every SB.ADDH with the answers given, the last one for ever.
 FakeDaemon::Scene good_daemon(const World &world, std::vector<int> answers);
+
+// As a real one does: SB.ADDH and SB.REPORT set bits in the world's filters and tell what was there before. Every command
+// is kept.
+class KeepingDaemon {
+  public:
+    explicit KeepingDaemon(const World &world);
+
+    std::vector<Command> commands() const;
+    void before_each(std::function<void(const Command &)> act) { before_each_ = std::move(act); }
+
+  private:
+    void serve(Session &session);
+    std::string reply(const Command &command);
+
+    const World &world_;
+    mutable std::mutex mutex_;
+    std::vector<Command> commands_;
+    std::function<void(const Command &)> before_each_ = [](const Command &) {};
+    FakeDaemon daemon_;
+};
 
 } // namespace shmbloom::test

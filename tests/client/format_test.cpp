@@ -21,9 +21,7 @@ class SegmentFormat : public testing::Test {
     shmbloom_segment_header &header = *filter.segment->header();
 
     // Both ways to meet it: at open, and by a handle that is open already.
-    void expect_refused(int error) {
-        EXPECT_EQ(open_error(world, "links"), error);
-    }
+    void expect_refused(int error) { EXPECT_EQ(open_error(world, "links"), error); }
 };
 
 TEST_F(SegmentFormat, IsWholeToBeginWith) {
@@ -78,32 +76,47 @@ TEST_P(SegmentField, IsRefusedWithARightChecksum) {
     expect_refused(-EBADMSG);
 }
 
-#define CHANGE(name, statement) \
-    Change { name, [](shmbloom_segment_header &h) { h.statement; } }
+TEST_P(SegmentField, IsUnverifiedToAHandleThatMeetsItLater) {
+    world.add(filter, "there");
+    const Handle handle = open(world, "links");
+    ASSERT_EQ(contains(handle, "there"), SHMBLOOM_MAYBE);
+    world.switch_generation(filter, [&] {
+        GetParam().change(*filter.segment->header());
+        filter.segment->seal();
+    });
+    EXPECT_EQ(contains(handle, "x"), SHMBLOOM_UNVERIFIED);
+    EXPECT_EQ(contains(handle, "there"), SHMBLOOM_UNVERIFIED);
+    EXPECT_EQ(info(handle).handle_doubts, SHMBLOOM_HANDLE_FORMAT);
+}
+
+#define CHANGE(name, statement)                                                                                        \
+    Change {                                                                                                           \
+        name, [](shmbloom_segment_header &h) { h.statement; }                                                          \
+    }
 
 INSTANTIATE_TEST_SUITE_P(
     OutOfRange, SegmentField,
-    testing::Values(CHANGE("Magic", magic ^= 1), CHANGE("HeaderBytesSmall", header_bytes = 128),
-                    CHANGE("HeaderBytesLarge", header_bytes = 8192), CHANGE("GenerationZero", generation = 0),
-                    CHANGE("LineageZero", lineage = 0), CHANGE("LineageLater", lineage = h.generation + 1),
-                    CHANGE("HashId", hash_id = 2), CHANGE("Normalization", normalization = 4),
-                    CHANGE("KeyType", key_type = 2), CHANGE("LayoutZero", layout = 0), CHANGE("LayoutUnknown", layout = 3),
-                    CHANGE("BlockedWithTooManyProbes", layout = SHMBLOOM_LAYOUT_BLOCKED),
-                    CHANGE("ProbesZero", probes = 0), CHANGE("ProbesMany", probes = 65),
-                    CHANGE("CapacityZero", capacity = 0), CHANGE("CapacityLarge", capacity = (1ull << 40) + 1),
-                    CHANGE("FprZero", fpr = 0), CHANGE("FprOne", fpr = 1),
-                    CHANGE("FprNotANumber", fpr = std::numeric_limits<double>::quiet_NaN()), CHANGE("SizeZero", size = 0),
-                    CHANGE("SizeSmall", size = 63), CHANGE("SizeBeyondTheBits", size = h.bits_bytes * 8 + 1),
-                    CHANGE("SizeHuge", size = UINT64_MAX), CHANGE("BitsOffsetZero", bits_offset = 0),
-                    CHANGE("BitsOffsetOdd", bits_offset = 4104), CHANGE("BitsOffsetBeyond", bits_offset = 2 << 20),
-                    CHANGE("BitsBytesSmall", bits_bytes -= 8), CHANGE("BitsBytesHuge", bits_bytes = UINT64_MAX - 7),
-                    CHANGE("SegmentBytesSmall", segment_bytes -= 4096),
-                    CHANGE("SegmentBytesLarge", segment_bytes += 4096)),
+    testing::Values(
+        CHANGE("Magic", magic ^= 1), CHANGE("HeaderBytesSmall", header_bytes = 128),
+        CHANGE("HeaderBytesLarge", header_bytes = 8192), CHANGE("GenerationZero", generation = 0),
+        CHANGE("LineageZero", lineage = 0), CHANGE("LineageLater", lineage = h.generation + 1),
+        CHANGE("HashId", hash_id = 2), CHANGE("Normalization", normalization = 4), CHANGE("KeyType", key_type = 2),
+        CHANGE("LayoutZero", layout = 0), CHANGE("LayoutUnknown", layout = 3),
+        CHANGE("BlockedWithTooManyProbes", layout = SHMBLOOM_LAYOUT_BLOCKED), CHANGE("ProbesZero", probes = 0),
+        CHANGE("ProbesMany", probes = 65), CHANGE("CapacityZero", capacity = 0),
+        CHANGE("CapacityLarge", capacity = (1ull << 40) + 1), CHANGE("FprZero", fpr = 0), CHANGE("FprOne", fpr = 1),
+        CHANGE("FprNotANumber", fpr = std::numeric_limits<double>::quiet_NaN()), CHANGE("SizeZero", size = 0),
+        CHANGE("SizeSmall", size = 63), CHANGE("SizeBeyondTheBits", size = h.bits_bytes * 8 + 1),
+        CHANGE("SizeHuge", size = UINT64_MAX), CHANGE("BitsOffsetZero", bits_offset = 0),
+        CHANGE("BitsOffsetOdd", bits_offset = 4104), CHANGE("BitsOffsetBeyond", bits_offset = 2 << 20),
+        CHANGE("BitsBytesSmall", bits_bytes -= 8), CHANGE("BitsBytesHuge", bits_bytes = UINT64_MAX - 7),
+        CHANGE("SegmentBytesSmall", segment_bytes -= 4096), CHANGE("SegmentBytesLarge", segment_bytes += 4096)),
     [](const auto &param_info) { return std::string{param_info.param.name}; });
 
 // In range, and yet not what the slot or control says.
 INSTANTIATE_TEST_SUITE_P(DisagreesWithControl, SegmentField,
-                         testing::Values(CHANGE("StateUuid", state_uuid[3] ^= 1), CHANGE("FilterUuid", filter_uuid[15] ^= 1),
+                         testing::Values(CHANGE("StateUuid", state_uuid[3] ^= 1),
+                                         CHANGE("FilterUuid", filter_uuid[15] ^= 1),
                                          CHANGE("Generation", generation += 1), CHANGE("Seed", seed ^= 1),
                                          CHANGE("Domain", domain ^= 1),
                                          CHANGE("Normalization", normalization = SHMBLOOM_NORMALIZE_TRIM),
@@ -170,25 +183,27 @@ TEST_P(ControlField, IsRefused) {
     EXPECT_EQ(open_error(world, "links"), GetParam().error);
 }
 
-#define CONTROL_CHANGE(name, statement, error) \
-    ControlChange { name, [](shmbloom_control_header &h) { h.statement; }, error }
+#define CONTROL_CHANGE(name, statement, error)                                                                         \
+    ControlChange {                                                                                                    \
+        name, [](shmbloom_control_header &h) { h.statement; }, error                                                   \
+    }
 
-INSTANTIATE_TEST_SUITE_P(
-    OutOfRange, ControlField,
-    testing::Values(CONTROL_CHANGE("Magic", magic ^= 1, -EBADMSG), CONTROL_CHANGE("Version", version = 2, -EPROTONOSUPPORT),
-                    CONTROL_CHANGE("Incompat", incompat = 1, -EPROTONOSUPPORT),
-                    CONTROL_CHANGE("BootId", boot_id[0] ^= 1, -ENXIO),
-                    CONTROL_CHANGE("HeaderBytesSmall", header_bytes = 256, -EBADMSG),
-                    CONTROL_CHANGE("HeaderBytesBeyondTheSlots", header_bytes = 8192, -EBADMSG),
-                    CONTROL_CHANGE("SlotCountZero", slot_count = 0, -EBADMSG),
-                    CONTROL_CHANGE("SlotCountBeyondTheFile", slot_count = 1025, -EBADMSG),
-                    CONTROL_CHANGE("SlotCountHuge", slot_count = 65537, -EBADMSG),
-                    CONTROL_CHANGE("SlotBytesSmall", slot_bytes = 384, -EBADMSG),
-                    CONTROL_CHANGE("SlotBytesOdd", slot_bytes = 520, -EBADMSG),
-                    CONTROL_CHANGE("SlotsOffsetZero", slots_offset = 0, -EBADMSG),
-                    CONTROL_CHANGE("SlotsOffsetOdd", slots_offset = 4100, -EBADMSG),
-                    CONTROL_CHANGE("SlotsOffsetHuge", slots_offset = UINT64_MAX - 127, -EBADMSG)),
-    [](const auto &param_info) { return std::string{param_info.param.name}; });
+INSTANTIATE_TEST_SUITE_P(OutOfRange, ControlField,
+                         testing::Values(CONTROL_CHANGE("Magic", magic ^= 1, -EBADMSG),
+                                         CONTROL_CHANGE("Version", version = 2, -EPROTONOSUPPORT),
+                                         CONTROL_CHANGE("Incompat", incompat = 1, -EPROTONOSUPPORT),
+                                         CONTROL_CHANGE("BootId", boot_id[0] ^= 1, -ENXIO),
+                                         CONTROL_CHANGE("HeaderBytesSmall", header_bytes = 256, -EBADMSG),
+                                         CONTROL_CHANGE("HeaderBytesBeyondTheSlots", header_bytes = 8192, -EBADMSG),
+                                         CONTROL_CHANGE("SlotCountZero", slot_count = 0, -EBADMSG),
+                                         CONTROL_CHANGE("SlotCountBeyondTheFile", slot_count = 1025, -EBADMSG),
+                                         CONTROL_CHANGE("SlotCountHuge", slot_count = 65537, -EBADMSG),
+                                         CONTROL_CHANGE("SlotBytesSmall", slot_bytes = 384, -EBADMSG),
+                                         CONTROL_CHANGE("SlotBytesOdd", slot_bytes = 520, -EBADMSG),
+                                         CONTROL_CHANGE("SlotsOffsetZero", slots_offset = 0, -EBADMSG),
+                                         CONTROL_CHANGE("SlotsOffsetOdd", slots_offset = 4100, -EBADMSG),
+                                         CONTROL_CHANGE("SlotsOffsetHuge", slots_offset = UINT64_MAX - 127, -EBADMSG)),
+                         [](const auto &param_info) { return std::string{param_info.param.name}; });
 
 TEST_F(ControlFormat, IgnoresUnknownCompatBits) {
     header.compat = ~0ull;
@@ -257,7 +272,8 @@ TEST_F(ControlFormat, SurvivesASlotFullOfRandomBytes) {
         for (std::size_t i = 0; i < SHMBLOOM_SLOT_BYTES / 8; i++)
             words[i] = x = shmbloom_next_probe(x);
         if (round % 2) {
-            std::memcpy(world.slot(filter)->name, "links\0", 6);
+            std::memset(world.slot(filter)->name, 0, SHMBLOOM_NAME_BYTES);
+            std::memcpy(world.slot(filter)->name, "links", 5);
             world.slot(filter)->generation = world.slot(filter)->gate >> 16;
         }
         shmbloom_filter *f = nullptr;

@@ -18,6 +18,7 @@ TEST(Info, DescribesALiveFilter) {
     slot->adds_acknowledged = 30;
     slot->adds_new = 20;
     slot->adds_refused = 10;
+    slot->wrong_absents = 3;
     slot->estimated_keys = 400;
     slot->estimated_fpr = 0.001;
     slot->live_since = 1700000000;
@@ -47,6 +48,7 @@ TEST(Info, DescribesALiveFilter) {
     EXPECT_EQ(i.adds_acknowledged, 30u);
     EXPECT_EQ(i.adds_new, 20u);
     EXPECT_EQ(i.adds_refused, 10u);
+    EXPECT_EQ(i.wrong_absents_of_all, 3u);
     EXPECT_EQ(i.estimated_keys, 400u);
     EXPECT_EQ(i.headroom_keys, 600u);
     EXPECT_EQ(i.estimated_fpr, 0.001);
@@ -106,8 +108,9 @@ TEST(Info, ShowsWhatIsUnknownAsUnknown) {
     const Handle handle = open(world, "links");
     world.drop(filter);
     const shmbloom_info i = info(handle);
-    for (const std::uint64_t value : {i.hash_domain, i.generation, i.lineage, i.capacity, i.bits, i.blocks,
-                                      i.memory_bytes, i.bits_set, i.adds_acknowledged, i.estimated_keys, i.headroom_keys})
+    for (const std::uint64_t value :
+         {i.hash_domain, i.generation, i.lineage, i.capacity, i.bits, i.blocks, i.memory_bytes, i.bits_set,
+          i.adds_acknowledged, i.estimated_keys, i.headroom_keys})
         EXPECT_EQ(value, SHMBLOOM_UNKNOWN);
     EXPECT_LT(i.fpr, 0);
     EXPECT_LT(i.estimated_fpr, 0);
@@ -115,6 +118,17 @@ TEST(Info, ShowsWhatIsUnknownAsUnknown) {
     EXPECT_EQ(i.probes, 0u);
     EXPECT_NE(std::string{i.handle_doubts_text}.find("no filter: no filter 'links'"), std::string::npos)
         << i.handle_doubts_text;
+}
+
+TEST(Info, HasRoomForAPathInTheHandlesDoubts) {
+    World world;
+    Filter &filter = world.create("links");
+    const Handle handle = open(world, "links");
+    const std::string longest(64, 'n');
+    world.drop(world.create(longest));
+    world.drop(filter);
+    const std::string text = info(handle).handle_doubts_text;
+    EXPECT_NE(text.find(world.folder() + ": create it with shmbloomctl create"), std::string::npos) << text;
 }
 
 TEST(Info, MovesAnIdleHandleToTheNewGeneration) {
@@ -141,9 +155,10 @@ TEST(Info, TellsTheHeartbeatsAge) {
 TEST(Text, OfEveryErrorIsThere) {
     EXPECT_STREQ(shmbloom_version(), SHMBLOOM_VERSION);
     const std::string unknown = shmbloom_strerror(-12345);
-    for (const int r : {0, 1, 2, -EINVAL, -ENXIO, -ENOENT, -EACCES, -EPERM, -EPROTONOSUPPORT, -EBADMSG, -ENOMEM, -EMFILE,
-                        -ENFILE, -E2BIG, -EPROTOTYPE, -ETIMEDOUT, -EINPROGRESS, -ECONNREFUSED, -ENOSPC, -EIO, -EBUSY,
-                        -ERANGE, -EPROTO, -ESTALE, -ENAMETOOLONG, -EEXIST})
+    for (const int r :
+         {0,        1,       2,       -EINVAL, -ENXIO,  -ENOENT,     -EACCES,       -EPERM,       -EPROTONOSUPPORT,
+          -EBADMSG, -ENOMEM, -EMFILE, -ENFILE, -E2BIG,  -EPROTOTYPE, -ETIMEDOUT,    -EINPROGRESS, -ECONNREFUSED,
+          -ENOSPC,  -EIO,    -EBUSY,  -ERANGE, -EPROTO, -ESTALE,     -ENAMETOOLONG, -EEXIST})
         EXPECT_NE(shmbloom_strerror(r), unknown) << r;
 }
 

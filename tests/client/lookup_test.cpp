@@ -31,11 +31,7 @@ TEST_P(EveryShape, FindsEveryKeyThatWasAddedAndFewOthers) {
     EXPECT_EQ(counts.unverified, 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Lookup, EveryShape,
-                         testing::Values(Spec{}, Spec{.shape = {SHMBLOOM_LAYOUT_BLOCKED, 2, 40}},
-                                         Spec{.shape = {SHMBLOOM_LAYOUT_BLOCKED, 3, 40}},
-                                         Spec{.shape = {SHMBLOOM_LAYOUT_BLOCKED, 2, 1000}, .huge = true},
-                                         Spec{.shape = {SHMBLOOM_LAYOUT_CLASSIC, 64, 1 << 20}}));
+INSTANTIATE_TEST_SUITE_P(Lookup, EveryShape, testing::ValuesIn(every_shape()));
 
 class EveryDoubt : public testing::TestWithParam<unsigned> {};
 

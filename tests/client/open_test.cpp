@@ -44,11 +44,10 @@ TEST_F(Open, TakesNamesOfOneToSixtyFourAllowedCharacters) {
 
 TEST_F(Open, RefusesUnknownFlagsAndTimeouts) {
     shmbloom_options options = options_for(world);
-    options.flags = 1;
-    EXPECT_EQ(open_with(options), -EINVAL);
-    options = options_for(world);
-    options.reserved = 1;
-    EXPECT_EQ(open_with(options), -EINVAL);
+    for (const std::uint32_t flags : {4u, 1u << 31, 7u}) {
+        options.flags = flags;
+        EXPECT_EQ(open_with(options), -EINVAL);
+    }
     for (const std::int32_t timeout_ms : {-2, 86400001, INT32_MIN}) {
         options = options_for(world);
         options.add_timeout_ms = timeout_ms;
@@ -184,7 +183,7 @@ TEST_F(Open, WithoutPermissionNamesTheGroupToJoin) {
 TEST_F(Open, TellsNothingIntoNoText) {
     shmbloom_options options = options_for(world);
     std::array<char, 4> tiny{'x', 'x', 'x', 'x'};
-    options.flags = 1;
+    options.flags = 4;
     options.error_text = tiny.data();
     EXPECT_EQ(open_with(options), -EINVAL);
     EXPECT_EQ(tiny[0], 'x');
@@ -261,6 +260,19 @@ TEST_F(Search, PassesASymbolicLinkBy) {
     std::filesystem::rename(base + "/elsewhere", folder);
 }
 
+TEST_F(Search, EndsWhereItMayNotLook) {
+    if (::geteuid() != 0)
+        GTEST_SKIP() << "needs root to become somebody else";
+    // A daemon may be there: going on could end at another one, whose "absent" would be wrong.
+    ASSERT_EQ(::chmod((base + "/shmbloom/" + instance).c_str(), 0750), 0);
+    EXPECT_EQ(in_child([&] {
+                  if (::setgid(65534) != 0 || ::setuid(65534) != 0)
+                      return 1;
+                  return open_in_environment("XDG_RUNTIME_DIR", base);
+              }),
+              EACCES);
+}
+
 TEST_F(Search, ListsEveryPlaceItTried) {
     world.control()->boot_id[0] ^= 1;
     EXPECT_EQ(in_child([&] {
@@ -300,6 +312,13 @@ TEST_F(Open, ListGivesTheNamesOfAllFilters) {
     EXPECT_EQ(names, (std::vector<std::string>{"links", longest}));
     EXPECT_EQ(age_ms, SHMBLOOM_UNKNOWN);
     EXPECT_EQ(folder, world.folder());
+    shmbloom__daemon daemon{};
+    names.clear();
+    ASSERT_EQ(shmbloom__list_of(&options, collect, &names, &daemon), 0);
+    EXPECT_EQ(names.size(), 2u);
+    EXPECT_EQ(daemon.pid, 4711u);
+    EXPECT_EQ(daemon.heartbeat_age_ms, SHMBLOOM_UNKNOWN);
+    EXPECT_EQ(daemon.runtime_dir, world.folder());
     world.remove_control();
     EXPECT_EQ(shmbloom__list(&options, collect, &names, &age_ms, folder, sizeof folder), -ENXIO);
 }

@@ -1,12 +1,15 @@
 // What handles of a process share; children; what a live lookup does not do.
+#include <atomic>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <linux/seccomp.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <thread>
 #include <unistd.h>
 
+#include "handle.h"
 #include "world.h"
 
 #if defined(__has_feature)
@@ -137,6 +140,40 @@ TEST(Process, LooksUpInForkedChildren) {
     EXPECT_EQ(contains(handle, "x"), SHMBLOOM_MAYBE);
 }
 
+TEST(Process, LookupsNeverWaitForTheLock) {
+    World world;
+    Filter &filter = world.create("links");
+    const Handle handle = open(world, "links");
+    world.switch_generation(filter);
+    ASSERT_TRUE(shmbloom__lock());
+    EXPECT_EQ(contains(handle, "x"), SHMBLOOM_UNVERIFIED);
+    shmbloom__unlock();
+    // Not remembered: the very next lookup looks.
+    EXPECT_EQ(contains(handle, "x"), SHMBLOOM_ABSENT);
+}
+
+TEST(Process, ForksWhileAnotherThreadHoldsTheLock) {
+    World world;
+    Filter &filter = world.create("links");
+    const Handle handle = open(world, "links");
+    std::atomic<bool> done{false};
+    std::thread other{[&] {
+        while (!done)
+            open(world, "links").reset();
+    }};
+    for (int i = 0; i < 30; i++) {
+        world.switch_generation(filter);
+        EXPECT_EQ(in_child([&] {
+                      ::alarm(20); // a lock that nobody can give back would be waited for for ever
+                      const Handle own = open(world, "links");
+                      return contains(own, "x") == SHMBLOOM_ABSENT && contains(handle, "x") == SHMBLOOM_ABSENT ? 42 : 0;
+                  }),
+                  42);
+    }
+    done = true;
+    other.join();
+}
+
 TEST(Process, MakesNoSystemCallWhileLive) {
 #ifdef SANITIZED
     GTEST_SKIP() << "sanitizers make system calls of their own";
@@ -145,13 +182,27 @@ TEST(Process, MakesNoSystemCallWhileLive) {
     Filter &filter = world.create("links");
     world.add(filter, "there");
     const Handle handle = open(world, "links");
+    shmbloom_options options = options_for(world);
+    options.audit_one_in = 10;
+    const Handle audited = open("links", options);
     EXPECT_EQ(in_child([&]() -> int {
                   if (::prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) != 0)
                       return 77;
                   int sum = 0;
                   for (int i = 0; i < 500000; i++)
                       sum += contains(handle, "there") + contains(handle, "x");
-                  ::syscall(SYS_exit, sum == 500000 ? 42 : 1); // exit_group is not allowed
+                  const shmbloom_key keys[3] = {{"there", 5}, {"x", 1}, {"y", 1}};
+                  const std::uint64_t offsets[4] = {0, 5, 6, 7};
+                  for (int i = 0; i < 10000; i++) {
+                      std::uint8_t answers[3];
+                      sum += shmbloom_contains_many(handle.get(), keys, 3, answers) + answers[0] + answers[1] + answers[2];
+                      sum += shmbloom_contains_packed(handle.get(), "therexy", offsets, 3, answers) + answers[0] +
+                             answers[1] + answers[2];
+                      sum += contains(audited, "x") == SHMBLOOM_MAYBE;
+                      sum += shmbloom_report_missing(handle.get(), "there", 5);
+                      sum += shmbloom_report_found(handle.get(), "there", 5);
+                  }
+                  ::syscall(SYS_exit, sum == 540000 ? 42 : 1); // exit_group is not allowed
                   return 0;
               }),
               42);

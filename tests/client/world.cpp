@@ -224,12 +224,25 @@ void World::drop(Filter &filter) {
     filter.segment->remove_name();
 }
 
+Filter *World::find(const std::string &name) const {
+    const auto found = filters_.find(name);
+    return found == filters_.end() ? nullptr : found->second.get();
+}
+
 void World::switch_generation(Filter &filter, const std::function<void()> &fill) {
     auto old = std::move(filter.segment);
     filter.generation = next_generation_++;
     filter.segment = make_segment(filter);
     fill();
-    write_slot(filter);
+    struct stat status {};
+    check(::fstat(filter.segment->fd(), &status) == 0, "fstat");
+    shmbloom_slot *target = slot(filter);
+    shmbloom_store_field(&target->generation, 0);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    shmbloom_store_field(&target->dev, status.st_dev);
+    shmbloom_store_field(&target->inode, status.st_ino);
+    shmbloom_store_field(&target->lineage, filter.generation);
+    __atomic_store_n(&target->generation, filter.generation, __ATOMIC_RELEASE);
     set_doubts(filter, 0);
     shmbloom_store_gate(&old->header()->gate, 0);
     old->remove_name();
@@ -285,10 +298,14 @@ shmbloom_options options_for(const World &world) {
 }
 
 Handle open(const World &world, const std::string &name, std::int32_t add_timeout_ms) {
-    shmbloom_filter *f = nullptr;
-    char text[512] = "";
     shmbloom_options options = options_for(world);
     options.add_timeout_ms = add_timeout_ms;
+    return open(name, options);
+}
+
+Handle open(const std::string &name, shmbloom_options options) {
+    shmbloom_filter *f = nullptr;
+    char text[512] = "";
     options.error_text = text;
     options.error_text_size = sizeof text;
     EXPECT_EQ(shmbloom_open(&f, name.c_str(), &options), 0) << text;
@@ -320,6 +337,14 @@ shmbloom_info info(const Handle &handle) {
     ret.struct_size = sizeof ret;
     EXPECT_EQ(shmbloom_get_info(handle.get(), &ret), 0);
     return ret;
+}
+
+std::vector<Spec> every_shape() {
+    return {Spec{},
+            Spec{.shape = {SHMBLOOM_LAYOUT_BLOCKED, 2, 40}},
+            Spec{.shape = {SHMBLOOM_LAYOUT_BLOCKED, 3, 40}},
+            Spec{.shape = {SHMBLOOM_LAYOUT_BLOCKED, 2, 1000}, .huge = true},
+            Spec{.shape = {SHMBLOOM_LAYOUT_CLASSIC, 64, 1 << 20}}};
 }
 
 bool eventually(const std::function<bool()> &is_so) {

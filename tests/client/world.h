@@ -77,8 +77,10 @@ class World {
     // In the first free slot at or after `from`, with both gates set.
     Filter &create(const std::string &name, const Spec &spec = {}, std::size_t from = 0);
     void drop(Filter &filter);
+    Filter *find(const std::string &name) const; // nullptr: never created
     // To a new generation with empty bits, and with what `fill` adds before it is named.
-    void switch_generation(Filter &filter, const std::function<void()> &fill = [] {});
+    void switch_generation(
+        Filter &filter, const std::function<void()> &fill = [] {});
     void set_doubts(const Filter &filter, std::uint64_t doubts);
     void set_control_gate(const Filter &filter, std::uint64_t gate);
     void set_segment_gate(const Filter &filter, std::uint64_t gate);
@@ -113,12 +115,16 @@ using Handle = std::unique_ptr<shmbloom_filter, Close>;
 
 shmbloom_options options_for(const World &world);
 Handle open(const World &world, const std::string &name, std::int32_t add_timeout_ms = 0);
+Handle open(const std::string &name, shmbloom_options options); // fails the test when it does not open
 int open_error(const World &world, const std::string &name, std::string *text = nullptr);
 int contains(const Handle &handle, std::string_view key);
 shmbloom_info info(const Handle &handle);
 
 // Asks until it is so, for at most five seconds.
 bool eventually(const std::function<bool()> &is_so);
+
+// Both layouts and more shapes of them, for tests that hold for each.
+std::vector<Spec> every_shape();
 
 // Runs in a forked child; what it returns is the child's exit status, 255 if it was killed.
 int in_child(const std::function<int()> &run);

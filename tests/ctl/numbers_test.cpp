@@ -29,8 +29,10 @@ TEST(Count, TakesFractionsThatMakeAWholeNumber) {
 }
 
 TEST(Count, RefusesWhatIsNoNumberOrTooLarge) {
-    for (const char *text : {"", " ", "-1", "+1", "1 ", " 1", "1,000", "_1", "1_", "1__0", "1_M", ".5", "5.", "1.5.5", "1e", "1e8M",
-                             "1m", "1P", "0x10", "M", "e8", "1e99", "nan", "18446744073709551616", "99999999T"})
+    for (const char *text :
+         {"",         " ",     "-1", "+1",   "1 ", " 1", "1,000", "_1", "1_", "1__0", "1_M", ".5",
+          "5.",       "1.5.5", "1e", "1e8M", "1m", "1P", "0x10",  "M",  "e8", "1e99", "nan", "18446744073709551616",
+          "99999999T"})
         EXPECT_FALSE(parse_count(text)) << "'" << text << "'";
 }
 
@@ -50,7 +52,8 @@ TEST(Duration, TakesSecondsAndUnits) {
     EXPECT_EQ(parse_duration_s("15m"), 900u);
     EXPECT_EQ(parse_duration_s("1h"), 3600u);
     EXPECT_EQ(parse_duration_s("2d"), 172'800u);
-    for (const char *text : {"", "s", "-1s", "1.5h", "1w", "1 h", "1hh", "99999999999999999999d", "18446744073709551615d"})
+    for (const char *text :
+         {"", "s", "-1s", "1.5h", "1w", "1 h", "1hh", "99999999999999999999d", "18446744073709551615d"})
         EXPECT_FALSE(parse_duration_s(text)) << "'" << text << "'";
 }
 

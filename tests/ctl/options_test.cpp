@@ -6,7 +6,8 @@ using namespace shmbloom::ctl;
 
 namespace {
 
-template <class Options> Options parsed(const std::vector<std::string> &line) {
+template <class Options>
+Options parsed(const std::vector<std::string> &line) {
     auto command = parse_command(line);
     if (const Failure *failure = failure_of(command))
         ADD_FAILURE() << failure->text;
@@ -35,9 +36,9 @@ bool says(const std::string &text, const char *part) {
 } // namespace
 
 TEST(Options, CreateReadsItsNumbersAndWords) {
-    const auto create = parsed<CreateOptions>({"create", "links", "--capacity", "100M", "--fpr=1%", "--layout", "classic",
-                                               "--normalize", "trim,lower", "--key-type", "bytes",
-                                               "--nothing-exists-yet"});
+    const auto create =
+        parsed<CreateOptions>({"create", "links", "--capacity", "100M", "--fpr=1%", "--layout", "classic",
+                               "--normalize", "trim,lower", "--key-type", "bytes", "--nothing-exists-yet"});
     EXPECT_EQ(create.name, "links");
     EXPECT_EQ(create.capacity, 100'000'000u);
     EXPECT_EQ(create.fpr, 0.01);
@@ -52,9 +53,12 @@ TEST(Options, CreateSaysWhatIsMissingOrAllowed) {
     EXPECT_TRUE(says(refusal({"create", "links", "--fpr", "1%"}), "--capacity is missing"));
     EXPECT_TRUE(says(refusal({"create", "links", "--capacity", "1e8"}), "--fpr is missing"));
     EXPECT_TRUE(says(refusal({"create", "links", "--capacity", "many", "--fpr", "1%"}), "100_000_000, 1e8 or 100M"));
-    EXPECT_TRUE(says(refusal({"create", "l", "--capacity", "1", "--fpr", "1%", "--layout", "line"}), "auto classic blocked"));
-    EXPECT_TRUE(says(refusal({"create", "l", "--capacity", "1", "--fpr", "1%", "--normalize", "trim,upper"}), "trim lower"));
-    EXPECT_TRUE(says(refusal({"create", "l", "--capacity", "1", "--fpr", "1%", "--key-type", "bytes,u64"}), "bytes u64"));
+    EXPECT_TRUE(
+        says(refusal({"create", "l", "--capacity", "1", "--fpr", "1%", "--layout", "line"}), "auto classic blocked"));
+    EXPECT_TRUE(
+        says(refusal({"create", "l", "--capacity", "1", "--fpr", "1%", "--normalize", "trim,upper"}), "trim lower"));
+    EXPECT_TRUE(
+        says(refusal({"create", "l", "--capacity", "1", "--fpr", "1%", "--key-type", "bytes,u64"}), "bytes u64"));
 }
 
 TEST(Options, NamesAreCheckedBeforeAnyDaemonIsAsked) {
@@ -106,6 +110,7 @@ TEST(Options, LoadKeepsTheCommandWordForWord) {
     EXPECT_EQ(load.overlap_s, 900u);
     EXPECT_TRUE(load.nul_separated);
     EXPECT_TRUE(load.keep_blanks);
+    EXPECT_TRUE(says(refusal({"load", "l", "-", "--expect-at-least", "0"}), "how many"));
     EXPECT_TRUE(says(refusal({"load", "l", "f", "--overlap", "soon"}), "90s, 15m, 1h or 2d"));
 }
 

@@ -6,7 +6,8 @@ using namespace shmbloom::ctl;
 using namespace std::chrono_literals;
 
 TEST(Progress, ShowsShareRateAndTimeLeft) {
-    EXPECT_EQ(progress_line(0.25, 500'000, 10s), "[#######.......................] 25 %  500.0 k keys  50.0 k/s  30 s left");
+    EXPECT_EQ(progress_line(0.25, 500'000, 10s),
+              "[#######.......................] 25 %  500.0 k keys  50.0 k/s  30 s left");
 }
 
 TEST(Progress, WithoutATotalThereIsNoBar) {

@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::uint64_t kNow = 1'700'000'000;
 
-template <std::size_t n> void set(char (&field)[n], const char *text) {
+template <std::size_t n>
+void set(char (&field)[n], const char *text) {
     std::snprintf(field, n, "%s", text);
 }
 
@@ -84,7 +85,8 @@ TEST(StatusText, NamesEachDoubtItsAgeAndWhatEndsIt) {
     EXPECT_TRUE(says(text, "every answer is unverified")) << text;
     EXPECT_TRUE(says(text, "warming for 4 min: ")) << text;
     EXPECT_TRUE(says(text, "lossy: acknowledged adds may be missing")) << text;
-    EXPECT_TRUE(says(text, "\n            ended by: shmbloomctl --runtime-dir /run/x load tokens --exec -- CMD...\n")) << text;
+    EXPECT_TRUE(says(text, "\n            ended by: shmbloomctl --runtime-dir /run/x load tokens --exec -- CMD...\n"))
+        << text;
 }
 
 TEST(StatusText, FitsEightyColumnsWithEveryDoubtAndWarning) {
@@ -100,7 +102,8 @@ TEST(StatusText, FitsEightyColumnsWithEveryDoubtAndWarning) {
 
 TEST(StatusText, GivesALongNameALineOfItsOwn) {
     const std::string name(64, 'n');
-    EXPECT_TRUE(says(status_text({}, live_filter(name.c_str()), kNow), (name + "\n          LIVE  300.2 M of").c_str()));
+    EXPECT_TRUE(
+        says(status_text({}, live_filter(name.c_str()), kNow), (name + "\n          LIVE  300.2 M of").c_str()));
 }
 
 TEST(StatusText, SaysSinceWhenTheDaemonIsNotRunning) {
@@ -108,6 +111,28 @@ TEST(StatusText, SaysSinceWhenTheDaemonIsNotRunning) {
     EXPECT_TRUE(says(status_text({}, dead, kNow), "daemon not running, heartbeat stopped 4 min ago"));
     const Status alive{Listing{{}, "/run/shmbloom/default", 400}, {live_filter("links")}};
     EXPECT_TRUE(says(status_text({}, alive, kNow), "daemon running, pid 812, heartbeat 0.4 s ago"));
+}
+
+TEST(StatusText, TellsADaemonThatHangsFromOneThatIsNotRunning) {
+    const Status hung{Listing{{}, "/run/shmbloom/default", 240'000, true}, {live_filter("links")}};
+    EXPECT_TRUE(says(status_text({}, hung, kNow), "daemon hangs or is stopped, pid 812, heartbeat stopped 4 min ago"));
+}
+
+TEST(StatusText, SaysWhyItIsPausedAndWhatEndsIt) {
+    FilterStatus paused = doubtful_filter("links", 4, "paused");
+    paused.reasons["paused"] = "links of tonight are 404";
+    const std::string text = status_text({"blue", std::nullopt}, paused, kNow);
+    EXPECT_TRUE(says(text, "paused (links of tonight are 404): ")) << text;
+    EXPECT_TRUE(says(text, "ended by: shmbloomctl --instance blue resume links\n")) << text;
+}
+
+TEST(StatusText, NamesWrongAbsentsAndTheOffSwitch) {
+    FilterStatus wrong = live_filter("links");
+    EXPECT_FALSE(says(status_text({}, wrong, kNow), "wrong absent"));
+    wrong.wrong_absents = 3;
+    const std::string text = status_text({}, wrong, kNow);
+    EXPECT_TRUE(says(text, "wrong absent 3: ")) << text;
+    EXPECT_TRUE(says(text, "shmbloomctl pause links\n")) << text;
 }
 
 TEST(StatusText, WithoutFiltersItNamesTheCommandThatMakesOne) {
@@ -131,11 +156,38 @@ TEST(Status, SeverityOrdersFromLiveToDamaged) {
 
 TEST(StatusJson, HasEveryFieldOfTheListAndIdsAsText) {
     const auto json = nlohmann::json::parse(status_json(doubtful_filter("tokens", 2 | 8, "warming,lossy")));
-    for (const char *field :
-         {"name", "live", "doubts", "warnings", "layout", "capacity", "fpr", "bits", "probes", "blocks", "memory_bytes",
-          "huge_page_bytes", "generation", "lineage", "uuid", "hash_domain", "key_type", "normalize", "durability",
-          "adds_acknowledged", "adds_new", "bits_set", "fill", "estimated_keys", "estimated_fpr", "headroom_keys",
-          "live_since", "adds_refused"})
+    for (const char *field : {"name",
+                              "live",
+                              "doubts",
+                              "warnings",
+                              "layout",
+                              "capacity",
+                              "fpr",
+                              "bits",
+                              "probes",
+                              "blocks",
+                              "memory_bytes",
+                              "huge_page_bytes",
+                              "generation",
+                              "lineage",
+                              "uuid",
+                              "hash_domain",
+                              "key_type",
+                              "normalize",
+                              "durability",
+                              "adds_acknowledged",
+                              "full_in_days",
+                              "wrong_absent",
+                              "would_be_absent",
+                              "previous_generation",
+                              "adds_new",
+                              "bits_set",
+                              "fill",
+                              "estimated_keys",
+                              "estimated_fpr",
+                              "headroom_keys",
+                              "live_since",
+                              "adds_refused"})
         EXPECT_TRUE(json.contains(field)) << field;
     EXPECT_EQ(json["schema"], 1);
     EXPECT_EQ(json["live"], false);

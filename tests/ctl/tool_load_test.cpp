@@ -146,23 +146,23 @@ TEST_F(ToolLoad, WithoutDaemonOrFilterNothingIsRun) {
 
 TEST_F(ToolLoad, AnInterruptEndsTheCommandAndLeavesTheFilterAsItWas) {
     const std::string ids = instance.folder() / "pid";
-    Process load{{SHMBLOOMCTL_PATH, "--runtime-dir", instance.runtime_dir(), "load", "links", "--exec", "--", "sh", "-c",
-                  "echo a; echo b; echo c; echo $$ > " + ids + "; exec sleep 1000"}};
+    Process load{{SHMBLOOMCTL_PATH, "--runtime-dir", instance.runtime_dir(), "load", "links", "--exec", "--", "sh",
+                  "-c", "echo $$ > " + ids + "; echo a; echo b; echo c; exec sleep 1000"}};
     ASSERT_TRUE(load.read_line()) << "the first keys are shown"; // so it reads, and handles signals
     load.signal(SIGINT);
     EXPECT_EQ(load.wait().code, 8);
     EXPECT_TRUE(says(load.log(), "interrupted")) << load.log();
     EXPECT_FALSE(is_live());
     pid_t pid = 0;
-    if (std::ifstream{ids} >> pid)
-        EXPECT_EQ(::kill(pid, 0), -1) << "the command still runs";
+    ASSERT_TRUE(std::ifstream{ids} >> pid);
+    EXPECT_EQ(::kill(pid, 0), -1) << "the command still runs";
 }
 
 TEST_F(ToolLoad, ALoadThatOverlapsAnAbortedOneIsToBeDoneAgain) {
     const std::string go = instance.folder() / "go";
     ASSERT_EQ(::mkfifo(go.c_str(), 0600), 0);
-    Process slow{{SHMBLOOMCTL_PATH, "--runtime-dir", instance.runtime_dir(), "load", "links", "--exec", "--", "sh", "-c",
-                  "echo a; echo b; echo c; read go < " + go}};
+    Process slow{{SHMBLOOMCTL_PATH, "--runtime-dir", instance.runtime_dir(), "load", "links", "--exec", "--", "sh",
+                  "-c", "echo a; echo b; echo c; read go < " + go}};
     ASSERT_TRUE(slow.read_line());
     EXPECT_EQ(exec("echo d; exit 1").code, 8);
     std::ofstream{go} << "go\n";

@@ -59,8 +59,10 @@ TEST_F(Tool, CreateSaysWhatWasMadeAndWhatToTypeNext) {
     const std::string made = instance.must_ctl({"create", "links", "--capacity", "2M", "--fpr", "0.1%"});
     EXPECT_TRUE(says(made, "created links: blocked, 3.78 MiB")) << made;
     EXPECT_TRUE(says(made, "warming")) << made;
-    EXPECT_TRUE(says(made, "shmbloomctl --runtime-dir " + instance.runtime_dir() + " load links --exec -- CMD")) << made;
-    const std::string live = instance.must_ctl({"create", "new", "--capacity", "1k", "--fpr", "1%", "--nothing-exists-yet"});
+    EXPECT_TRUE(says(made, "shmbloomctl --runtime-dir " + instance.runtime_dir() + " load links --exec -- CMD"))
+        << made;
+    const std::string live =
+        instance.must_ctl({"create", "new", "--capacity", "1k", "--fpr", "1%", "--nothing-exists-yet"});
     EXPECT_TRUE(says(live, "live: it answers absent")) << live;
 }
 
@@ -69,8 +71,10 @@ TEST_F(Tool, CreateIsRefusedWithTheCodeOfItsReason) {
     EXPECT_EQ(instance.ctl({"create", "links", "--capacity", "1k", "--fpr", "1%"}).code, 6);
     EXPECT_EQ(instance.ctl({"create", "other", "--capacity", "1k", "--fpr", "0.9"}).code, 3);
     EXPECT_EQ(instance.ctl({"create", "other", "--capacity", "1T", "--fpr", "0.1%"}).code, 10);
-    EXPECT_EQ(instance.ctl({"create", "n", "--capacity", "1", "--fpr", "1%", "--key-type", "u64", "--normalize", "lower"}).code,
-              3);
+    EXPECT_EQ(
+        instance.ctl({"create", "n", "--capacity", "1", "--fpr", "1%", "--key-type", "u64", "--normalize", "lower"})
+            .code,
+        3);
 }
 
 TEST_F(Tool, StatusOfOneFilterIsItsExitCode) {
@@ -195,8 +199,8 @@ TEST_F(Tool, DropAsksForTheNameOnATerminal) {
 
 TEST_F(Tool, OutputThatCannotBeWrittenIsNoSuccess) {
     create("links");
-    const std::string script = std::string{SHMBLOOMCTL_PATH} + " --runtime-dir " + instance.runtime_dir() +
-                               " add links a > /dev/full";
+    const std::string script =
+        std::string{SHMBLOOMCTL_PATH} + " --runtime-dir " + instance.runtime_dir() + " add links a > /dev/full";
     EXPECT_EQ(run({"/bin/sh", "-c", script}).code, 10);
 }
 

@@ -4,11 +4,11 @@
 #include <csignal>
 #include <fstream>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <stdexcept>
 
 namespace shmbloom::test {
-namespace {
 
 Answers parse_answers(const std::string &line) {
     std::istringstream text{line};
@@ -18,8 +18,6 @@ Answers parse_answers(const std::string &line) {
         throw std::runtime_error{"a worker said '" + line + "'"};
     return answers;
 }
-
-} // namespace
 
 Worker::Worker(const std::string &runtime_dir) : process_{{WORKER_PATH}, {{"SHMBLOOM_RUNTIME_DIR", runtime_dir}}} {}
 
@@ -73,6 +71,17 @@ void TestInstance::start(const std::vector<std::string> &more, const Process::En
     state_prefix();
 }
 
+bool TestInstance::start_and_crash(const std::string &step, const std::vector<std::string> &more) {
+    daemon_ = std::make_unique<Process>(launch(more, {{"SHMBLOOM_CRASH_AT", step}}));
+    const bool ready = daemon_->wait_for_log(" ready: ");
+    state_prefix();
+    if (ready)
+        return false;
+    if (const auto exit = daemon_->wait(); exit.signal != SIGKILL)
+        throw std::runtime_error{"shmbloomd ended by itself: " + daemon_->log()};
+    return true;
+}
+
 void TestInstance::kill() {
     state_prefix();
     daemon_->signal(SIGKILL);
@@ -86,8 +95,16 @@ void TestInstance::stop() {
         throw std::runtime_error{"shmbloomd ended with " + std::to_string(exit.code) + ": " + daemon_->log()};
 }
 
+std::string TestInstance::daemon_path() {
+    return SHMBLOOMD_PATH;
+}
+
+std::string TestInstance::tool() {
+    return SHMBLOOMCTL_PATH;
+}
+
 Finished TestInstance::ctl(const std::vector<std::string> &arguments, const std::string &input) {
-    std::vector<std::string> all{SHMBLOOMCTL_PATH, "--runtime-dir", runtime_dir()};
+    std::vector<std::string> all{tool(), "--runtime-dir", runtime_dir()};
     all.insert(all.end(), arguments.begin(), arguments.end());
     return run(all, input);
 }
@@ -101,7 +118,10 @@ std::string TestInstance::must_ctl(const std::vector<std::string> &arguments, co
 }
 
 std::string TestInstance::registry() const {
-    std::ifstream file{state_dir() + "/registry.json"};
+    const std::string path = state_dir() + "/registry.json";
+    if (!std::filesystem::is_regular_file(path))
+        return "";
+    std::ifstream file{path};
     return {std::istreambuf_iterator<char>{file}, {}};
 }
 
@@ -110,7 +130,7 @@ std::string TestInstance::state_prefix() const {
     const auto key = text.find("\"state_uuid\"");
     if (key == std::string::npos)
         return "";
-    std::string uuid = text.substr(text.find('"', key + 12) + 1, 36);
+    std::string uuid = text.substr(std::min(text.size(), text.find('"', key + 12) + 1), 36);
     std::erase(uuid, '-');
     const std::string prefix = "shmbloom." + uuid.substr(0, 16) + ".";
     if (std::ranges::find(prefixes_, prefix) == prefixes_.end())
@@ -126,7 +146,41 @@ std::vector<std::string> TestInstance::segment_names() const {
         if (std::ranges::any_of(prefixes_, [&](const std::string &prefix) { return name.starts_with(prefix); }))
             names.push_back(name);
     }
+    std::ranges::sort(names);
     return names;
+}
+
+namespace {
+
+// Filter names and the names of their segments.
+std::map<std::string, std::string> recorded_segments(const std::string &registry, const std::string &prefix) {
+    std::map<std::string, std::string> segments;
+    const auto file = nlohmann::json::parse(registry);
+    for (const auto &filter : file.at("registry").at("filters"))
+        if (filter.at("segment").at("inode").get<std::uint64_t>() != 0)
+            segments[filter.at("name")] = prefix + filter.at("uuid").get<std::string>() + "." +
+                                          std::to_string(filter.at("generation").get<std::uint64_t>());
+    return segments;
+}
+
+} // namespace
+
+std::vector<std::string> TestInstance::recorded_segment_names() const {
+    std::vector<std::string> names;
+    for (const auto &[name, segment] : recorded_segments(registry(), state_prefix()))
+        names.push_back(segment);
+    std::ranges::sort(names);
+    return names;
+}
+
+std::string TestInstance::segment_of(const std::string &name) const {
+    const auto segments = recorded_segments(registry(), state_prefix());
+    const auto found = segments.find(name);
+    return found == segments.end() ? "" : found->second;
+}
+
+std::map<std::string, std::string> TestInstance::info(const std::string &name) {
+    return wire().call({"SB.INFO", name}).fields();
 }
 
 void TestInstance::remove_segments() const {

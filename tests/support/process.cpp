@@ -5,12 +5,16 @@
 #include <csignal>
 #include <cstdlib>
 #include <fcntl.h>
+#include <fstream>
+#include <iterator>
 #include <poll.h>
 #include <stdexcept>
 #include <sys/wait.h>
 #include <system_error>
 #include <utility>
 #include <unistd.h>
+
+#include "eventually.h"
 
 namespace shmbloom::test {
 namespace {
@@ -171,6 +175,17 @@ bool Process::is_running() {
         return true;
     exit_ = WIFEXITED(status) ? Exit{WEXITSTATUS(status), 0} : Exit{-1, WTERMSIG(status)};
     return false;
+}
+
+void Process::wait_until_stopped(int timeout_s) {
+    const auto is_stopped = [this] {
+        std::ifstream file{"/proc/" + std::to_string(pid_) + "/stat"};
+        const std::string text{std::istreambuf_iterator<char>{file}, {}};
+        const auto name_end = text.rfind(')');
+        return name_end != std::string::npos && text.compare(name_end + 1, 3, " T ") == 0;
+    };
+    if (!eventually(is_stopped, std::chrono::seconds{timeout_s}))
+        throw std::runtime_error{"a process did not stop: " + log()};
 }
 
 std::string Process::rest_of_output() {

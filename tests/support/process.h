@@ -37,6 +37,7 @@ class Process {
     };
     Exit wait(int timeout_s = 120); // reads what is left of output and log first
     bool is_running();
+    void wait_until_stopped(int timeout_s = 60); // by SIGSTOP. Throws
     std::string rest_of_output(); // valid after wait
 
   private:

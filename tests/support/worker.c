@@ -12,10 +12,16 @@
  *   strict KIND FROM COUNT             enters seccomp strict mode, then as count; the process ends
  *   pss PREFIX                         KiB of proportional set size of mappings whose name begins so
  *   timeout MS                         ok; for the next open
+ * These two go on until another line comes, whatever it says, and then answer once:
+ *   flood KIND FROM 0 FILE             acknowledged N refused R unknown U twice T; adds without pause, FILE as for add.
+ *                                      unknown: sent, and no reply came; twice: acknowledged, but sent more than once
+ *   watch KIND 0 0 FILE[,FILE...]      as count, with "first I" behind; looks up every index that appears in the files,
+ *                                      at once and again and again. absent is the number of wrong answers, I the first
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/seccomp.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -73,6 +79,84 @@ static void add(const char *kind, uint64_t from, uint64_t n, const char *path) {
     if (fd >= 0)
         close(fd);
     printf("acknowledged %" PRIu64 " refused %" PRIu64 " last %d %s\n", acknowledged, refused, last, shmbloom_strerror(last));
+}
+
+/* Another line has come. */
+static int is_told(int timeout_ms) {
+    struct pollfd in = {STDIN_FILENO, POLLIN, 0};
+    return poll(&in, 1, timeout_ms) != 0;
+}
+
+static void wait_for_line(void) {
+    char line[64];
+    if (fgets(line, sizeof line, stdin) == NULL)
+        exit(0);
+}
+
+static void flood(const char *kind, uint64_t from, const char *path) {
+    uint64_t acknowledged = 0, refused = 0, unknown = 0, twice = 0;
+    const int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    for (uint64_t i = from; fd >= 0 && !is_told(0); i++) {
+        char key[TEST_KEY_MAX_BYTES];
+        const size_t length = test_key(key, kind, i);
+        const int answer = put_text(kind, key, length);
+        if (answer == -ETIMEDOUT)
+            unknown++;
+        else if (answer < 0)
+            refused++;
+        else if (write(fd, &i, sizeof i) == sizeof i) {
+            acknowledged++;
+            twice += answer == SHMBLOOM_UNVERIFIED;
+        }
+    }
+    if (fd >= 0)
+        close(fd);
+    wait_for_line();
+    printf("acknowledged %" PRIu64 " refused %" PRIu64 " unknown %" PRIu64 " twice %" PRIu64 "\n", acknowledged, refused,
+           unknown, twice);
+}
+
+#define WATCHED_FILES_MAX 8
+
+static void watch(const char *kind, char *paths) {
+    uint64_t answers[3] = {0, 0, 0}, first_absent = 0, *seen = NULL;
+    size_t count = 0, room = 0, cursor = 0, files = 0;
+    const char *path[WATCHED_FILES_MAX];
+    int fd[WATCHED_FILES_MAX];
+    for (char *at = strtok(paths, ","); at != NULL && files < WATCHED_FILES_MAX; at = strtok(NULL, ",")) {
+        path[files] = at;
+        fd[files++] = -1;
+    }
+    while (!is_told(1)) {
+        const size_t known = count;
+        for (size_t f = 0; f < files; f++) {
+            uint64_t block[1024];
+            if (fd[f] < 0)
+                fd[f] = open(path[f], O_RDONLY | O_CLOEXEC); /* its adder may not have begun */
+            const ssize_t n = fd[f] < 0 ? 0 : read(fd[f], block, sizeof block);
+            const size_t fresh = n > 0 ? (size_t)n / sizeof block[0] : 0;
+            if (count + fresh > room)
+                seen = realloc(seen, (room = 2 * room + 1024) * sizeof *seen);
+            for (size_t i = 0; i < fresh; i++)
+                seen[count++] = block[i];
+        }
+        /* The new ones, and some of the old ones. */
+        for (size_t i = 0; i < count - known + (known < 256 ? known : 256); i++) {
+            char key[TEST_KEY_MAX_BYTES];
+            const uint64_t index = i < count - known ? seen[known + i] : seen[cursor++ % known];
+            const int answer = ask_text(kind, key, test_key(key, kind, index));
+            if (answer == SHMBLOOM_ABSENT && answers[SHMBLOOM_ABSENT] == 0)
+                first_absent = index;
+            answers[answer]++;
+        }
+    }
+    for (size_t f = 0; f < files; f++)
+        if (fd[f] >= 0)
+            close(fd[f]);
+    free(seen);
+    wait_for_line();
+    printf("absent %" PRIu64 " maybe %" PRIu64 " unverified %" PRIu64 " first %" PRIu64 "\n", answers[0], answers[1],
+           answers[2], first_absent);
 }
 
 static void fork_and_count(const char *kind, uint64_t from, uint64_t n) {
@@ -141,6 +225,7 @@ static void open_filter(const char *name) {
 
 int main(void) {
     char line[4096];
+    setvbuf(stdin, NULL, _IONBF, 0); /* poll must see what has not been read yet */
     while (fgets(line, sizeof line, stdin) != NULL) {
         char verb[16] = "", word[2048] = "", path[2048] = "";
         uint64_t from = 0, n = 0;
@@ -164,6 +249,10 @@ int main(void) {
             fork_and_count(word, from, n);
         else if (strcmp(verb, "strict") == 0)
             count_under_seccomp(word, from, n);
+        else if (strcmp(verb, "flood") == 0)
+            flood(word, from, path);
+        else if (strcmp(verb, "watch") == 0)
+            watch(word, path);
         else if (strcmp(verb, "pss") == 0)
             show_pss(word);
         else if (strcmp(verb, "timeout") == 0) {

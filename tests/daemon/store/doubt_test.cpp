@@ -18,7 +18,8 @@ TEST(DoubtNames, StandInTheOrderOfTheirBits) {
 TEST(WarningNames, StandInTheOrderOfTheirBits) {
     EXPECT_EQ(join_names(kWarningNames, SHMBLOOM_WARNING_DEGRADED), "degraded");
     EXPECT_EQ(join_names(kWarningNames, SHMBLOOM_WARNING_FULL), "full");
-    EXPECT_EQ(join_names(kWarningNames, SHMBLOOM_WARNING_ADDS_REFUSED | SHMBLOOM_WARNING_NAME_LOST), "adds_refused,name_lost");
+    EXPECT_EQ(join_names(kWarningNames, SHMBLOOM_WARNING_ADDS_REFUSED | SHMBLOOM_WARNING_NAME_LOST),
+              "adds_refused,name_lost");
 }
 
 } // namespace

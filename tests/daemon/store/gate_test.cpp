@@ -58,6 +58,13 @@ TEST_F(BothGates, AddDoubtsToThoseThatAreThere) {
     EXPECT_EQ(segment, make_gate(9, kWarming | kLossy));
 }
 
+TEST_F(BothGates, LosePausedAndNothingElseWhenTheyResume) {
+    gates.open(9, kWarming | kPaused);
+    gates.resume();
+    EXPECT_EQ(control, make_gate(9, kWarming));
+    EXPECT_EQ(segment, make_gate(9, kWarming));
+}
+
 TEST_F(BothGates, EndTogether) {
     gates.open(9, kPaused);
     gates.end();
@@ -71,6 +78,9 @@ TEST_F(BothGates, ServeAFilterWithoutASegment) {
     alone.doubt(kLossy);
     EXPECT_EQ(control, make_gate(9, kWarming | kLossy));
     EXPECT_EQ(alone.doubts(), kWarming | kLossy);
+    alone.doubt(kPaused);
+    alone.resume();
+    EXPECT_EQ(control, make_gate(9, kWarming | kLossy));
     alone.end();
     EXPECT_EQ(control, 0u);
     EXPECT_EQ(segment, 0u);

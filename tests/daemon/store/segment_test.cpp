@@ -3,7 +3,9 @@
 #include <cstring>
 #include <filesystem>
 
+#include "format/golden_header.h"
 #include "shmbloom/key.h"
+#include "store/gate.h"
 
 namespace shmbloom {
 namespace {
@@ -44,7 +46,7 @@ TEST_F(CreatedSegment, HasAHeaderThatReadersAccept) {
     std::memcpy(&header, bytes.data(), sizeof header);
     EXPECT_EQ(header.magic, SHMBLOOM_SEGMENT_MAGIC);
     EXPECT_EQ(header.version, 1u);
-    EXPECT_EQ(header.header_bytes, sizeof header);
+    EXPECT_EQ(header.header_bytes, 4096u);
     EXPECT_EQ(Uuid::from(header.state_uuid), identity.state_uuid);
     EXPECT_EQ(Uuid::from(header.filter_uuid), identity.filter_uuid);
     EXPECT_EQ(header.generation, 7u);
@@ -54,6 +56,29 @@ TEST_F(CreatedSegment, HasAHeaderThatReadersAccept) {
     EXPECT_EQ(header.bits_offset, 4096u);
     EXPECT_EQ(header.segment_bytes, segment->memory_bytes());
     EXPECT_EQ(header.checksum, shmbloom_header_checksum(&header));
+}
+
+// The frozen header, which readers in the field were made for.
+TEST(GoldenSegment, IsWhatTheDaemonWrites) {
+    const shmbloom_segment_header golden = golden_fields();
+    const SegmentIdentity identity{.state_uuid = Uuid::from(golden.state_uuid),
+                                   .filter_uuid = Uuid::from(golden.filter_uuid),
+                                   .generation = golden.generation,
+                                   .lineage = golden.lineage,
+                                   .seed = golden.seed,
+                                   .domain = golden.domain,
+                                   .normalization = golden.normalization,
+                                   .key_type = golden.key_type,
+                                   .capacity = golden.capacity,
+                                   .fpr = golden.fpr,
+                                   .shape = {golden.layout, golden.probes, golden.size}};
+    ::shm_unlink(segment_name(identity.state_uuid, identity.filter_uuid, identity.generation).c_str());
+    const Segment segment{Segment::Create{}, identity};
+    ::shm_unlink(segment.name().c_str());
+    set_gate(segment.gate(), golden.generation, SHMBLOOM_DOUBT_WARMING);
+    const auto *header = reinterpret_cast<const char *>(segment.gate()) - offsetof(shmbloom_segment_header, gate);
+    EXPECT_EQ(std::memcmp(header, golden_header, sizeof golden_header), 0);
+    EXPECT_EQ(segment.memory_bytes(), golden.segment_bytes);
 }
 
 TEST_F(CreatedSegment, BeginsWithoutGateOrBits) {
@@ -114,7 +139,8 @@ TEST_F(CreatedSegment, IsNotAdoptedWithoutItsName) {
 TEST_F(CreatedSegment, IsNotAdoptedInAnotherSize) {
     const std::size_t size = segment->memory_bytes();
     resize(size + 4096);
-    EXPECT_EQ(adopt(), "'" + name + "' has " + std::to_string(size + 4096) + " bytes instead of " + std::to_string(size));
+    EXPECT_EQ(adopt(),
+              "'" + name + "' has " + std::to_string(size + 4096) + " bytes instead of " + std::to_string(size));
     resize(size - 4096);
     EXPECT_NE(adopt(), "");
     resize(1); // shorter than a header
@@ -127,7 +153,8 @@ TEST_F(CreatedSegment, IsNotAdoptedWithAnyBitOfItsHeaderFlipped) {
     for (std::size_t offset = 0; offset < offsetof(shmbloom_segment_header, gate); offset++) {
         const unsigned bit = offset % 8;
         flip_bit(offset, bit);
-        EXPECT_NE(adopt().find("the header of '" + name + "' is not what the registry says"), std::string::npos) << offset;
+        EXPECT_NE(adopt().find("the header of '" + name + "' is not what the registry says"), std::string::npos)
+            << offset;
         flip_bit(offset, bit);
     }
     EXPECT_EQ(adopt(), "");

@@ -18,9 +18,7 @@ TEST_F(Memory, IsMappedWhereHugePagesCanBe) {
 }
 
 TEST_F(Memory, LeavesItsNameToWhoDecides) {
-    {
-        const SharedMemory created{SharedMemory::Create{}, name, 4096};
-    }
+    { const SharedMemory created{SharedMemory::Create{}, name, 4096}; }
     EXPECT_TRUE(shared_memory_id(name));
 }
 
@@ -48,9 +46,7 @@ TEST_F(Memory, IsRemovedOnlyAsWhatItWasRecorded) {
 
 TEST_F(Memory, UnfinishedIsRemovedWhenItIsOurs) {
     EXPECT_FALSE(remove_unfinished_shared_memory(name));
-    {
-        const SharedMemory created{SharedMemory::Create{}, name, 4096};
-    }
+    { const SharedMemory created{SharedMemory::Create{}, name, 4096}; }
     if (::geteuid() == 0) { // only root can give it away
         ASSERT_EQ(::chown(("/dev/shm" + name).c_str(), 1, 1), 0);
         EXPECT_FALSE(remove_unfinished_shared_memory(name));

@@ -27,8 +27,7 @@ shmbloom_slot slot_of(std::uint64_t generation) {
 bool is_of_one_piece(const shmbloom_slot &found) {
     shmbloom_slot expected = slot_of(found.generation);
     expected.gate = found.gate;
-    return std::memcmp(&expected, &found, sizeof found) == 0 &&
-           generation_of(found.gate) == found.generation;
+    return std::memcmp(&expected, &found, sizeof found) == 0 && generation_of(found.gate) == found.generation;
 }
 
 TEST(SlotReader, NeverGetsAMixtureOfTwoGenerations) {

@@ -129,9 +129,10 @@ TEST(ReplaceFile, KilledAfterTheRenameLeavesTheNewOne) {
 TEST(CrashPoint, IsReachedTheNthTimeThatIsAskedFor) {
     EXPECT_EQ(content_after_kill_at("file.written:1"), "old");
     const TempFolder folder;
-    const auto finished = test::run({"/proc/self/exe", "--gtest_also_run_disabled_tests",
-                                     "--gtest_filter=ReplaceFile.DISABLED_InAProcessThatIsKilled"},
-                                    "", {{"SHMBLOOM_TEST_FOLDER", folder.path()}, {"SHMBLOOM_CRASH_AT", "file.written:2"}});
+    const auto finished =
+        test::run({"/proc/self/exe", "--gtest_also_run_disabled_tests",
+                   "--gtest_filter=ReplaceFile.DISABLED_InAProcessThatIsKilled"},
+                  "", {{"SHMBLOOM_TEST_FOLDER", folder.path()}, {"SHMBLOOM_CRASH_AT", "file.written:2"}});
     EXPECT_EQ(finished.code, 0);
     EXPECT_EQ(read_file(folder / "file"), "new");
 }

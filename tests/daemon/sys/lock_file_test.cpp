@@ -7,8 +7,8 @@
 #include <optional>
 #include <sys/wait.h>
 
-#include "temp_folder.h"
 #include "sys/os_error.h"
+#include "temp_folder.h"
 
 namespace shmbloom {
 namespace {
@@ -30,8 +30,9 @@ class Lock : public testing::Test {
 
 TEST_F(Lock, IsRefusedToASecondOneSayingWhoHoldsIt) {
     const LockFile held{path, "instance 'first'"};
-    EXPECT_EQ(refusal(), "another shmbloomd holds '" + path + "': pid " + std::to_string(::getpid()) +
-                             ", instance 'first'; stop it first, or give this one folders and an --instance of its own");
+    EXPECT_EQ(refusal(),
+              "another shmbloomd holds '" + path + "': pid " + std::to_string(::getpid()) +
+                  ", instance 'first'; stop it first, or give this one folders and an --instance of its own");
     EXPECT_TRUE(held.is_in_place()); // the refused one changed nothing
     EXPECT_EQ(refusal().find("second"), std::string::npos);
 }

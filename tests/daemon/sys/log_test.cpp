@@ -55,9 +55,9 @@ TEST_F(Log, DISABLED_WritesOneOfEachLevel) {
 }
 
 TEST_F(Log, UnderSystemdBeginsWithThePriority) {
-    const auto finished = test::run({"/proc/self/exe", "--gtest_also_run_disabled_tests",
-                                     "--gtest_filter=Log.DISABLED_WritesOneOfEachLevel"},
-                                    "", {{"JOURNAL_STREAM", "8:1"}});
+    const auto finished = test::run(
+        {"/proc/self/exe", "--gtest_also_run_disabled_tests", "--gtest_filter=Log.DISABLED_WritesOneOfEachLevel"}, "",
+        {{"JOURNAL_STREAM", "8:1"}});
     EXPECT_EQ(finished.code, 0);
     EXPECT_EQ(finished.log, "<2>c\n<3>e\n<4>w\n<6>i\n<7>d\n");
 }

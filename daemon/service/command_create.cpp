@@ -1,0 +1,97 @@
+// SB.CREATE, BF.RESERVE, SB.DROP.
+#include "service/dispatcher.h"
+#include "service/names.h"
+#include "service/replies.h"
+#include "service/usages.h"
+
+namespace shmbloom {
+namespace {
+
+namespace reply = net::reply;
+
+// One option behind SB.CREATE's name. Returns what is wrong, or "".
+std::string read_option(CreateRequest &request, std::string_view option, std::string_view value) {
+    const auto bad = [&](const char *allowed) { return std::string{option} + " '" + std::string{value} + "' is not " + allowed; };
+    if (is_word(option, "CAPACITY")) {
+        const auto number = parse_unsigned(value);
+        request.capacity = number.value_or(0);
+        return number ? "" : bad("a whole number of keys, 1 to 2^40");
+    }
+    if (is_word(option, "FPR")) {
+        const auto rate = parse_real(value);
+        request.fpr = rate.value_or(0);
+        return rate ? "" : bad("a rate from 1e-9 to 0.5");
+    }
+    if (is_word(option, "LAYOUT")) {
+        request.layout = value;
+        return geometry::parse_layout(value) ? "" : bad("auto, classic or blocked");
+    }
+    if (is_word(option, "NORMALIZE")) {
+        const auto bits = parse_normalization(value);
+        request.normalization = bits.value_or(0);
+        return bits ? "" : bad("trim, lower or trim,lower");
+    }
+    if (is_word(option, "KEYTYPE")) {
+        const auto type = parse_key_type(value);
+        request.key_type = type.value_or(0);
+        return type ? "" : bad("bytes or u64");
+    }
+    return "unknown option '" + std::string{option} + "'; usage: " + kCreateUsage;
+}
+
+} // namespace
+
+void Dispatcher::create(const Call &call) {
+    CreateRequest request;
+    request.name = call.arguments[1];
+    for (std::size_t i = 2; i < call.arguments.size();) {
+        if (is_word(call.arguments[i], "NOTHING-EXISTS-YET")) {
+            request.nothing_exists_yet = true;
+            i++;
+            continue;
+        }
+        if (i + 1 == call.arguments.size())
+            return call.reply(reply::error("ERR", "'" + std::string{call.arguments[i]} + "' has no value; usage: " + kCreateUsage));
+        if (const std::string wrong = read_option(request, call.arguments[i], call.arguments[i + 1]); !wrong.empty())
+            return call.reply(reply::error("RANGE", wrong));
+        i += 2;
+    }
+    instance_.create(request, [this, done = call.done, name = request.name](const std::optional<Failure> &failure) {
+        const Filter *const filter = failure ? nullptr : instance_.find(name);
+        done({to_reply(failure, filter != nullptr ? info_reply(*filter) : reply::simple("OK"))});
+    });
+}
+
+// RedisBloom's command, but for one thing: the filter is warming until its source was loaded, or SB.LIVE said so.
+void Dispatcher::reserve(const Call &call) {
+    CreateRequest request;
+    request.name = call.arguments[1];
+    request.growable = true;
+    if (const std::string wrong = read_option(request, "FPR", call.arguments[2]); !wrong.empty())
+        return call.reply(reply::error("RANGE", wrong));
+    if (const std::string wrong = read_option(request, "CAPACITY", call.arguments[3]); !wrong.empty())
+        return call.reply(reply::error("RANGE", wrong));
+    bool has_expansion = false;
+    for (std::size_t i = 4; i < call.arguments.size(); i++) {
+        if (is_word(call.arguments[i], "NONSCALING")) {
+            request.growable = false;
+        } else if (is_word(call.arguments[i], "EXPANSION") && i + 1 < call.arguments.size()) {
+            const auto number = parse_unsigned(call.arguments[++i]);
+            if (!number || *number < 1 || *number > 32768)
+                return call.reply(reply::error("RANGE", "EXPANSION is a whole number from 1 to 32768"));
+            request.expansion = static_cast<std::uint32_t>(*number);
+            has_expansion = true;
+        } else {
+            return call.reply(usage_error(kReserveUsage));
+        }
+    }
+    if (has_expansion && !request.growable)
+        return call.reply(reply::error("RANGE", "EXPANSION and NONSCALING exclude each other"));
+    instance_.create(request, reply_ok(call));
+}
+
+void Dispatcher::drop(const Call &call) {
+    instance_.drop(std::string{call.arguments[1]}, reply_ok(call));
+}
+
+} // namespace shmbloom

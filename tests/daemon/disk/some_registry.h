@@ -1,0 +1,71 @@
+// A registry in which every field says something.
+#pragma once
+
+#include "disk/registry.h"
+
+namespace shmbloom {
+
+inline Registry some_registry() {
+    const auto uuid = [](char digit) {
+        const std::string d(1, digit);
+        const auto repeat = [&](int n) { return std::string(static_cast<std::size_t>(n), digit); };
+        return Uuid::parse(repeat(8) + "-" + repeat(4) + "-4" + repeat(3) + "-8" + repeat(3) + "-" + repeat(12))
+            .value();
+    };
+    Registry registry;
+    registry.state_uuid = uuid('1');
+    registry.folder = {2049, 17};
+    registry.seed = 0x0123456789abcdef;
+    registry.domain = 0xfedcba9876543210;
+    registry.boot = uuid('2');
+    registry.clean_stop = true;
+    registry.control = {"/run/shmbloom/default/control", uuid('3'), {25, 18}};
+    registry.control_lost = true;
+    registry.next_generation = 43;
+    registry.next_filter_number = 12;
+    registry.filters.push_back(
+        {.uuid = uuid('a'),
+         .number = 10,
+         .name = "links",
+         .capacity = 100'000'000,
+         .fpr = 0.001,
+         .layout_asked = "auto",
+         .shape = {SHMBLOOM_LAYOUT_BLOCKED, 2, 3'000'000},
+         .normalization = SHMBLOOM_NORMALIZE_TRIM | SHMBLOOM_NORMALIZE_LOWER,
+         .key_type = SHMBLOOM_KEY_TYPE_BYTES,
+         .growable = true,
+         .expansion = 4,
+         .generation = 41,
+         .lineage = 40,
+         .segment = {26, 19},
+         .making = 42,
+         .doubts = {{SHMBLOOM_DOUBT_WARMING, {1'700'000'000, "its source has not been declared complete"}},
+                    {SHMBLOOM_DOUBT_LOSSY, {1'700'000'001, "the segment was lost: \"rm\""}}},
+         .live_since = 0,
+         .adds_acknowledged = 1'000,
+         .adds_new = 990});
+    registry.filters.push_back({.uuid = uuid('b'),
+                                .number = 11,
+                                .name = "tokens",
+                                .capacity = 1,
+                                .fpr = 1e-9,
+                                .layout_asked = "classic",
+                                .shape = {SHMBLOOM_LAYOUT_CLASSIC, 30, 4096},
+                                .normalization = 0,
+                                .key_type = SHMBLOOM_KEY_TYPE_U64,
+                                .growable = false,
+                                .expansion = 2,
+                                .generation = SHMBLOOM_GENERATION_MAX,
+                                .lineage = SHMBLOOM_GENERATION_MAX,
+                                .segment = {UINT64_MAX, UINT64_MAX},
+                                .making = 0,
+                                .doubts = {},
+                                .live_since = 1'700'000'002,
+                                .adds_acknowledged = UINT64_MAX,
+                                .adds_new = 0});
+    registry.ending.push_back({uuid('c'), "old", 39, {26, 20}, true});
+    registry.adds_refused["links"] = {1'700'000'003, "readers may exist that nobody can reach"};
+    return registry;
+}
+
+} // namespace shmbloom
