@@ -1,5 +1,5 @@
-/* One add or report as a conversation with the daemon: connect, HELLO, command, reply; again while there is time and the
- * daemon may be back. */
+/* One add or report as a conversation with the daemon: connect, HELLO, command, reply; again while there is time and
+ * the daemon may be back. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -85,7 +85,8 @@ static bool is_usable(const shmbloom_filter *f) {
 }
 
 /* Connects if need be, and sends HELLO on a new connection together with the request. 1: on a new connection. */
-static int send_request(shmbloom_filter *f, const struct shmbloom__attempts *a, const struct shmbloom__request *request) {
+static int send_request(shmbloom_filter *f, const struct shmbloom__attempts *a,
+                        const struct shmbloom__request *request) {
     struct shmbloom__connection *c = &f->connection;
     const bool is_new = !is_usable(f);
     int r = 0;

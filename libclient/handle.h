@@ -123,8 +123,8 @@ int shmbloom__open_control(const char *folder, enum shmbloom__trust trust, struc
 const struct shmbloom_slot *shmbloom__slot(const struct shmbloom__control *control, uint32_t index);
 const uint64_t *shmbloom__name_counter(const struct shmbloom__control *control);
 
-/* Looks a name up, at *index first, or where it was last in this process. Needs the lock. 1: found, copy valid; 0: found, but the slot is just being changed;
- * -ENOENT: no filter of this name. */
+/* Looks a name up, at *index first, or where it was last in this process. Needs the lock. 1: found, copy valid; 0:
+ * found, but the slot is just being changed; -ENOENT: no filter of this name. */
 #define SHMBLOOM__NO_SLOT UINT32_MAX
 int shmbloom__find_slot(struct shmbloom__control *control, const char *name, uint32_t *index,
                         struct shmbloom_slot *copy);
@@ -163,15 +163,15 @@ struct shmbloom_filter {
     struct shmbloom_shape shape; /* copied out of the header: no number in shared memory is trusted twice */
     struct shmbloom__hashing hashing;
     /* What it counts: at fixed addresses, not one chosen by the bits that were read. */
-    uint64_t probed;  /* lookups that read bits */
-    uint64_t maybe;   /* of these, found */
-    bool withholds;   /* shadow or audit_one_in: not every "absent" is answered so */
+    uint64_t probed; /* lookups that read bits */
+    uint64_t maybe;  /* of these, found */
+    bool withholds;  /* shadow or audit_one_in: not every "absent" is answered so */
     bool shadow;
     uint32_t audit_one_in;
-    uint64_t random;        /* state of the generator that picks what is audited; never 0 */
-    uint64_t would_be_absent; /* "absent" that shadow mode turned into 2 */
-    uint64_t audited;         /* "absent" that audit_one_in turned into 2 */
-    uint64_t unprobed;        /* lookups that were answered 2 without looking */
+    uint64_t random;                        /* state of the generator that picks what is audited; never 0 */
+    uint64_t would_be_absent;               /* "absent" that shadow mode turned into 2 */
+    uint64_t audited;                       /* "absent" that audit_one_in turned into 2 */
+    uint64_t unprobed;                      /* lookups that were answered 2 without looking */
     uint64_t wrong_absent, false_positives; /* reported */
 
     /* What the last resolve saw: while none of it changes, another within 100 ms is no use. */
@@ -227,7 +227,7 @@ enum shmbloom__keys_kind { SHMBLOOM__KEYS, SHMBLOOM__PACKED, SHMBLOOM__NUMBERS, 
 /* What a caller passed, in one of four forms. */
 struct shmbloom__keys {
     enum shmbloom__keys_kind kind;
-    const void *data; /* shmbloom_key[n], the packed bytes, uint64_t[n] */
+    const void *data;        /* shmbloom_key[n], the packed bytes, uint64_t[n] */
     const uint64_t *offsets; /* of PACKED: n + 1 */
     size_t n;
 };

@@ -3,7 +3,8 @@
 
 #include "handle.h"
 
-/* Probes again, past shadow mode and audits, and counts no answer. 0 or 1 with the hash, 2 while in doubt, or -errno. */
+/* Probes again, past shadow mode and audits, and counts no answer. 0 or 1 with the hash, 2 while in doubt, or -errno.
+ */
 static int probe_again(shmbloom_filter *f, const struct shmbloom__keys *key, uint64_t *hash) {
     int r = f == NULL ? -EINVAL : shmbloom__check_sizes(key);
     if (r < 0)

@@ -41,8 +41,8 @@ static void attach_segment(shmbloom_filter *f, struct shmbloom__segment *segment
     shmbloom__leave_segment(old);
 }
 
-/* Finds control, or opens its path again if it leads to another file. While nothing better is there the handle keeps what it has:
- * its segment's own gate tells of every doubt and of the end. */
+/* Finds control, or opens its path again if it leads to another file. While nothing better is there the handle keeps
+ * what it has: its segment's own gate tells of every doubt and of the end. */
 static int refresh_control(shmbloom_filter *f) {
     struct shmbloom__control *found = NULL, *const old = f->control;
     const int r = old == NULL ? shmbloom__find_control(&f->place, &found, &f->fault)

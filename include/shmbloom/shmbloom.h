@@ -17,8 +17,9 @@
  *     you want. Fields are only ever added, at the end.
  *  8. No signal is raised or handled, nothing is printed. Only libc is needed.
  *  9. Batches fill all n answers before anything else, lookups with SHMBLOOM_UNVERIFIED, adds with SHMBLOOM_NOT_ADDED,
- *     and change only what they know, so that an ignored error never reads as "absent". n may be 0: then pointers may be
- *     NULL, and 0 is returned. Else a NULL handle or pointer is -EINVAL, with every answer preset as long as `answers` is not NULL itself.
+ *     and change only what they know, so that an ignored error never reads as "absent". n may be 0: then pointers may
+ *     be NULL, and 0 is returned. Else a NULL handle or pointer is -EINVAL, with every answer preset as long as
+ *     `answers` is not NULL itself.
  *     A key's data may be NULL when its size is 0; packed bytes may be NULL when every key has size 0.
  * 10. Between the two lines "cut here" stand plain declarations without macros, for the ffi.cdef of LuaJIT and Python's
  *     cffi, and PHP's FFI::cdef: cut them out and load libshmbloom.so.0.
@@ -89,8 +90,9 @@ typedef struct shmbloom_options {
     const char *runtime_dir; /* NULL: $SHMBLOOM_RUNTIME_DIR, else the first of /run/shmbloom/<instance>,
                                 $XDG_RUNTIME_DIR/shmbloom/<instance>, /tmp/shmbloom-<uid>/<instance> in use */
     int32_t add_timeout_ms;  /* 0: 1,000. -1: do not wait (see shmbloom_add). At most 86,400,000 */
-    uint32_t audit_one_in;   /* 0: off. N: about one "absent" in N, picked at random, is answered 2 and counted as audited,
-                                so that the way to the source, and shmbloom_report_found, measure wrong answers for ever */
+    uint32_t audit_one_in;   /* 0: off. N: about one "absent" in N, picked at random, is answered 2 and counted as
+                                audited, so that the way to the source, with shmbloom_report_found, measures wrong
+                                answers for ever */
     char *error_text;        /* NULL, or where a failing shmbloom_open writes one line that says what to do */
     size_t error_text_size;
 } shmbloom_options;
@@ -152,8 +154,8 @@ typedef struct shmbloom_info {
 } shmbloom_info;
 
 /* Opens the filter `name` (1 to 64 of A-Z a-z 0-9 . _ : -). `options` may be NULL. Succeeds also while the filter is in
- * doubt, or its memory has lost its name: lookups then answer 2 and become certain by themselves. Under 1 ms; under 5 us
- * when this process has the filter mapped already. Returns 0 and sets *ret, which shmbloom_close frees, or
+ * doubt, or its memory has lost its name: lookups then answer 2 and become certain by themselves. Under 1 ms; under 5
+ * us when this process has the filter mapped already. Returns 0 and sets *ret, which shmbloom_close frees, or
  *   -EINVAL  bad name or option, struct_size 0, an unknown flag or a non-zero unknown tail, a bad SHMBLOOM_MODE
  *   -ENXIO   no daemon of this boot has been here: no control file in any of the folders looked at
  *   -ENOENT  no filter of this name
@@ -167,16 +169,16 @@ int shmbloom_open(shmbloom_filter **ret, const char *name, const shmbloom_option
 /* Frees the handle and its connection. NULL is fine. Returns NULL. Thread-safe for different handles. */
 shmbloom_filter *shmbloom_close(shmbloom_filter *f);
 
-/* Looks a key up; see conventions 1 and 6. `key` may be NULL when len is 0. A NULL handle, a longer key than 1 MiB, a key
- * of the other key type: 2. */
+/* Looks a key up; see conventions 1 and 6. `key` may be NULL when len is 0. A NULL handle, a longer key than 1 MiB, a
+ * key of the other key type: 2. */
 int shmbloom_contains(shmbloom_filter *f, const void *key, size_t len);
 int shmbloom_contains_u64(shmbloom_filter *f, uint64_t key);
 
 /* Look n keys up; see convention 9. Much faster than one by one where the filter is larger than the caches. A doubt, a
- * new generation or a drop counts from the next 64 keys on. Return 0, also while the filter is in doubt, or, always with
- * all answers valid, the first of
- *   -EINVAL      a NULL that must not be, offsets that decrease: every answer is 2; a key that is NULL and has a size: its
- *                answer is 2, the others are answered
+ * new generation or a drop counts from the next 64 keys on. Return 0, also while the filter is in doubt, or, always
+ * with all answers valid, the first of
+ *   -EINVAL      a NULL that must not be, offsets that decrease: every answer is 2; a key that is NULL and has a size:
+ *                its answer is 2, the others are answered
  *   -EPROTOTYPE  keys of the other type: their answers are 2
  *   -E2BIG       a key above 1 MiB: its answer is 2, the others are answered
  * _packed: the bytes of key i are bytes[offsets[i]] to before bytes[offsets[i + 1]]; there are n + 1 offsets. */
@@ -198,24 +200,27 @@ int shmbloom_contains_hashes(shmbloom_filter *f, uint64_t hash_domain, const uin
 
 /* Adds a key. Returns the answer that a lookup would have had just before: SHMBLOOM_ABSENT (it is new), SHMBLOOM_MAYBE
  * or SHMBLOOM_UNVERIFIED (also when the add was sent more than once); with each of them the add is acknowledged. Of two
- * adds that race exactly one is told "absent". Waits at most add_timeout_ms; a refused or broken connection is tried again
- * within that time. With add_timeout_ms -1 it never waits: -EINPROGRESS says that the add was sent, and nothing else.
+ * adds that race exactly one is told "absent". Waits at most add_timeout_ms; a refused or broken connection is tried
+ * again within that time. With add_timeout_ms -1 it never waits: -EINPROGRESS says that the add was sent, and nothing
+ * else.
  * Negative: not added, or unknown whether added; adding again is always safe.
  *   -E2BIG key above 1 MiB          -EPROTOTYPE key of the other type     -EINVAL NULL handle
  *   -ETIMEDOUT no reply in time: unknown       -EINPROGRESS sent, not waited for: unknown
  *   -ECONNREFUSED, -ENXIO no daemon            -EACCES the socket may not be used
- *   -ENAMETOOLONG the socket's path has more than 107 characters
+ *   -ENAMETOOLONG the socket's path has more than 107 characters    -EBADMSG control is not what it should be
  *   -ESTALE the daemon and this handle did not come to agree on the filter in time: not added
- *   -ENOENT no such filter   -ENOMEM, -ENOSPC, -EIO, -EBUSY, -EPERM, -ERANGE refused by the daemon, nothing acknowledged
+ *   -ENOENT no such filter   -ENOMEM, -ENOSPC, -EIO, -EBUSY, -EPERM, -ERANGE refused by the daemon, nothing
+ *   acknowledged
  *   -EPROTO a reply that is not understood: unknown */
 int shmbloom_add(shmbloom_filter *f, const void *key, size_t len);
 int shmbloom_add_u64(shmbloom_filter *f, uint64_t key);
 
-/* Add n keys; see convention 9. answers[i] becomes what shmbloom_add would have returned; what is not SHMBLOOM_NOT_ADDED
- * is acknowledged, whatever is returned. Keys travel by 65,536, acknowledged all or none; each such part has
- * add_timeout_ms for itself. Return 0 when all are acknowledged, else
+/* Add n keys; see convention 9. answers[i] becomes what shmbloom_add would have returned; what is not
+ * SHMBLOOM_NOT_ADDED is acknowledged, whatever is returned. Keys travel by 65,536, acknowledged all or none; each such
+ * part has add_timeout_ms for itself. Return 0 when all are acknowledged, else
  *   -EINVAL, -E2BIG    a NULL that must not be, offsets that decrease, a key above 1 MiB: nothing was sent
- *   -EPROTOTYPE        keys of the other type: nothing was sent, or, if the filter was made anew meanwhile, not the rest
+ *   -EPROTOTYPE        keys of the other type: nothing was sent, or, if the filter was made anew meanwhile, not the
+ *                      rest
  *   or as shmbloom_add, of the part that failed; parts behind it were not sent. -EINPROGRESS: all were sent. */
 int shmbloom_add_many(shmbloom_filter *f, const shmbloom_key *keys, size_t n, uint8_t *answers);
 int shmbloom_add_packed(shmbloom_filter *f, const void *bytes, const uint64_t *offsets, size_t n, uint8_t *answers);
@@ -223,9 +228,9 @@ int shmbloom_add_many_u64(shmbloom_filter *f, const uint64_t *keys, size_t n, ui
 
 /* The source has this key. Looks it up again, past shadow mode and audits. If a live filter says "absent", that was
  * wrong: counts wrong_absent, tells the daemon, which logs and counts it and adds the key, and returns SHMBLOOM_ABSENT
- * once that is acknowledged. Else adds nothing and returns the answer. Negative as shmbloom_add: the daemon was not told,
- * or it is unknown; also -ESTALE when the filter was made anew meanwhile. Call it for every key that is found in the
- * source after an answer 2; while all is well that costs a lookup. */
+ * once that is acknowledged. Else adds nothing and returns the answer. Negative as shmbloom_add: the daemon was not
+ * told, or it is unknown; also -ESTALE when the filter was made anew meanwhile. Call it for every key that is found in
+ * the source after an answer 2; while all is well that costs a lookup. */
 int shmbloom_report_found(shmbloom_filter *f, const void *key, size_t len);
 int shmbloom_report_found_u64(shmbloom_filter *f, uint64_t key);
 
@@ -234,8 +239,9 @@ int shmbloom_report_found_u64(shmbloom_filter *f, uint64_t key);
 int shmbloom_report_missing(shmbloom_filter *f, const void *key, size_t len);
 int shmbloom_report_missing_u64(shmbloom_filter *f, uint64_t key);
 
-/* Describes filter and handle, and refreshes the handle: an idle one learns of a new generation here. `ret->struct_size`
- * must be set. Returns 0, also for a filter in doubt or without a daemon (unknown fields say so), or -EINVAL. */
+/* Describes filter and handle, and refreshes the handle: an idle one learns of a new generation here.
+ * `ret->struct_size` must be set. Returns 0, also for a filter in doubt or without a daemon (unknown fields say so), or
+ * -EINVAL. */
 int shmbloom_get_info(shmbloom_filter *f, shmbloom_info *ret);
 
 /* A short static text for a value returned by these functions. Never NULL. Thread-safe. */

@@ -107,7 +107,9 @@ TEST_F(AddErrors, OfBadArgumentsSendNothing) {
         {-EINVAL, [&](auto *a) { return shmbloom_add_packed(links.get(), packed.bytes(), nullptr, n, a); }},
         {-EINVAL, [&](auto *a) { return shmbloom_add_packed(links.get(), packed.bytes(), decreasing.data(), n, a); }},
         {-E2BIG,
-         [&](auto *a) { return shmbloom_add_packed(links.get(), longer_packed.bytes(), longer_packed.offsets(), n, a); }},
+         [&](auto *a) {
+             return shmbloom_add_packed(links.get(), longer_packed.bytes(), longer_packed.offsets(), n, a);
+         }},
         {-EPROTOTYPE,
          [&](auto *a) { return shmbloom_add_packed(numbers.get(), packed.bytes(), packed.offsets(), n, a); }},
         {-EINVAL, [&](auto *a) { return shmbloom_add_many_u64(nullptr, u64s.data(), n, a); }},
@@ -147,8 +149,8 @@ class Parts : public AddErrors {
             all[i] = i;
         return all;
     }();
-    Filter &big = world.create("numbers", {.shape = {SHMBLOOM_LAYOUT_BLOCKED, 2, 1 << 14},
-                                           .key_type = SHMBLOOM_KEY_TYPE_U64});
+    Filter &big =
+        world.create("numbers", {.shape = {SHMBLOOM_LAYOUT_BLOCKED, 2, 1 << 14}, .key_type = SHMBLOOM_KEY_TYPE_U64});
 };
 
 TEST_F(Parts, OfALargeBatchAreSixtyFiveThousandAndMoreEach) {

@@ -43,8 +43,8 @@ TEST_P(Batch, OfBytesAnswersAsOneByOne) {
         EXPECT_EQ(shmbloom_contains_many(handle.get(), many.data(), many.size(), answers.data()), 0);
         EXPECT_EQ(answers, one_by_one) << count;
         answers.assign(keys.size(), 0);
-        EXPECT_EQ(shmbloom_contains_packed(handle.get(), packed.bytes(), packed.offsets(), packed.size(), answers.data()),
-                  0);
+        EXPECT_EQ(
+            shmbloom_contains_packed(handle.get(), packed.bytes(), packed.offsets(), packed.size(), answers.data()), 0);
         EXPECT_EQ(answers, one_by_one) << count;
     }
     const shmbloom_info counts = info(handle);
@@ -87,7 +87,8 @@ TEST_P(Batch, OfHashesAnswersAsOneByOne) {
     }
     EXPECT_EQ(shmbloom_contains_hashes(handle.get(), domain, hashes.data(), hashes.size(), answers.data()), 0);
     EXPECT_EQ(answers, one_by_one);
-    EXPECT_EQ(shmbloom_contains_hashes(handle.get(), domain ^ 1, hashes.data(), hashes.size(), answers.data()), -ESTALE);
+    EXPECT_EQ(shmbloom_contains_hashes(handle.get(), domain ^ 1, hashes.data(), hashes.size(), answers.data()),
+              -ESTALE);
     EXPECT_EQ(answers, Answers(keys.size(), SHMBLOOM_UNVERIFIED));
 }
 
@@ -120,7 +121,9 @@ class BatchErrors : public testing::Test {
     Answers unverified = Answers(n, SHMBLOOM_UNVERIFIED);
 
     // All forms of lookups, by what they are given.
-    int many(shmbloom_filter *f, const shmbloom_key *k) { return call([&](auto *a) { return shmbloom_contains_many(f, k, n, a); }); }
+    int many(shmbloom_filter *f, const shmbloom_key *k) {
+        return call([&](auto *a) { return shmbloom_contains_many(f, k, n, a); });
+    }
     int packed(shmbloom_filter *f, const void *b, const std::uint64_t *o) {
         return call([&](auto *a) { return shmbloom_contains_packed(f, b, o, n, a); });
     }
@@ -133,8 +136,10 @@ class BatchErrors : public testing::Test {
     Answers answers;
 
   private:
-    template <typename Call> int call(Call run) {
-        std::unique_ptr<std::uint8_t, decltype(&std::free)> zeros{static_cast<std::uint8_t *>(std::calloc(n, 1)), std::free};
+    template <typename Call>
+    int call(Call run) {
+        std::unique_ptr<std::uint8_t, decltype(&std::free)> zeros{static_cast<std::uint8_t *>(std::calloc(n, 1)),
+                                                                  std::free};
         const int r = run(zeros.get());
         answers.assign(zeros.get(), zeros.get() + n);
         return r;
@@ -263,8 +268,7 @@ TEST_F(BatchErrors, OfAPieceOfAnArrowArrayAreNone) {
 class TrapKey {
   public:
     explicit TrapKey(std::function<void()> act) : act_{std::move(act)} {
-        page_ = static_cast<char *>(
-            ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+        page_ = static_cast<char *>(::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
         std::memcpy(page_, "trap", 4);
         ::mprotect(page_, 4096, PROT_NONE);
         armed_ = this;

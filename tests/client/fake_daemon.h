@@ -66,8 +66,8 @@ int listen_at(const std::string &folder, int backlog);
 // Answers HELLO, then every SB.ADDH with the answers given, the last one for ever.
 FakeDaemon::Scene good_daemon(const World &world, std::vector<int> answers);
 
-// As a real one does: SB.ADDH and SB.REPORT set bits in the world's filters and tell what was there before. Every command
-// is kept.
+// As a real one does: SB.ADDH and SB.REPORT set bits in the world's filters and tell what was there before. Every
+// command is kept.
 class KeepingDaemon {
   public:
     explicit KeepingDaemon(const World &world);

@@ -195,7 +195,8 @@ TEST(Process, MakesNoSystemCallWhileLive) {
                   const std::uint64_t offsets[4] = {0, 5, 6, 7};
                   for (int i = 0; i < 10000; i++) {
                       std::uint8_t answers[3];
-                      sum += shmbloom_contains_many(handle.get(), keys, 3, answers) + answers[0] + answers[1] + answers[2];
+                      sum +=
+                          shmbloom_contains_many(handle.get(), keys, 3, answers) + answers[0] + answers[1] + answers[2];
                       sum += shmbloom_contains_packed(handle.get(), "therexy", offsets, 3, answers) + answers[0] +
                              answers[1] + answers[2];
                       sum += contains(audited, "x") == SHMBLOOM_MAYBE;

@@ -106,8 +106,8 @@ TEST(Reports, ThatDoNotReachTheDaemonAreCountedAllTheSame) {
     EXPECT_EQ(info(handle).wrong_absent, 1u);
     FakeDaemon daemon{world, [&](Session &session, int) {
                           session.hello(world.control()->control_uuid);
-                          for (const char *reply : {"-NOSPC the disk is full\r\n", "-STALE\r\n", "-ERR unknown command\r\n",
-                                                    ":3\r\n"}) {
+                          for (const char *reply :
+                               {"-NOSPC the disk is full\r\n", "-STALE\r\n", "-ERR unknown command\r\n", ":3\r\n"}) {
                               session.next();
                               session.send(reply);
                           }

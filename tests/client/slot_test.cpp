@@ -1,5 +1,5 @@
-// Control broken field by field: a lookup then answers 2, or open fails, or what was broken does not matter to it. Never
-// a wrong answer, never a crash.
+// Control broken field by field: a lookup then answers 2, or open fails, or what was broken does not matter to it.
+// Never a wrong answer, never a crash.
 #include <cerrno>
 #include <cstring>
 #include <gtest/gtest.h>

@@ -340,9 +340,7 @@ shmbloom_info info(const Handle &handle) {
 }
 
 std::vector<Spec> every_shape() {
-    return {Spec{},
-            Spec{.shape = {SHMBLOOM_LAYOUT_BLOCKED, 2, 40}},
-            Spec{.shape = {SHMBLOOM_LAYOUT_BLOCKED, 3, 40}},
+    return {Spec{}, Spec{.shape = {SHMBLOOM_LAYOUT_BLOCKED, 2, 40}}, Spec{.shape = {SHMBLOOM_LAYOUT_BLOCKED, 3, 40}},
             Spec{.shape = {SHMBLOOM_LAYOUT_BLOCKED, 2, 1000}, .huge = true},
             Spec{.shape = {SHMBLOOM_LAYOUT_CLASSIC, 64, 1 << 20}}};
 }
