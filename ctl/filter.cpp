@@ -93,16 +93,17 @@ Result<shmbloom__hashing> get_hashing(shmbloom_filter *f, const std::string &nam
 Result<Listing> list_filters(const Where &where) {
     Library library{where};
     Listing listing;
-    std::array<char, 4096> runtime_dir{};
+    shmbloom__daemon daemon{};
     const auto visit = [](void *context, const char *name) {
         static_cast<Listing *>(context)->names.emplace_back(name);
         return 0;
     };
-    const int r = shmbloom__list(&library.options, visit, &listing, &listing.heartbeat_age_ms, runtime_dir.data(),
-                                 runtime_dir.size());
+    const int r = shmbloom__list_of(&library.options, visit, &listing, &daemon);
     if (r < 0)
         return library.failure(r);
-    listing.runtime_dir = runtime_dir.data();
+    listing.runtime_dir = daemon.runtime_dir;
+    listing.heartbeat_age_ms = daemon.heartbeat_age_ms;
+    listing.stopped = daemon.pid == 0;
     return listing;
 }
 

@@ -34,10 +34,11 @@ struct Listing {
     std::vector<std::string> names;
     std::string runtime_dir;
     std::uint64_t heartbeat_age_ms = 0;
-    bool hangs = false; // no heartbeat, but its process is there
+    bool hangs = false;   // no heartbeat, but its process is there
+    bool stopped = false; // control names no daemon: it ended cleanly, or none has been here
 
     // The daemon gives a sign of life each second.
-    bool is_daemon_running() const { return heartbeat_age_ms <= 3000; }
+    bool is_daemon_running() const { return !stopped && heartbeat_age_ms <= 3000; }
 };
 
 // Fails when no daemon of this boot has been here (Exit::unreachable), or its folder is not to be read.

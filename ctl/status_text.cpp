@@ -185,7 +185,7 @@ std::string status_text(const Where &where, const FilterStatus &filter, std::uin
     std::string text = block(where, filter, now_s);
     if (filter.info.heartbeat_age_ms == SHMBLOOM_UNKNOWN)
         return text;
-    const Listing place{{}, filter.info.runtime_dir, filter.info.heartbeat_age_ms};
+    const Listing place{{}, filter.info.runtime_dir, filter.info.heartbeat_age_ms, false, filter.info.daemon_pid == 0};
     return text + daemon_line(place, "");
 }
 

@@ -50,6 +50,7 @@ void Instance::stop(std::function<void(const std::string &)> done) {
     for (const auto &[name, filter] : filters_)
         if (filter->is_published())
             filter->show_status(*control_, registry_);
+    control_->set_daemon_pid(0); // nobody is here, whatever the age of the last heartbeat
     const auto first = once(std::move(done));
     writer_.commit({.durable = [first] { first(""); }, .failed = first});
 }

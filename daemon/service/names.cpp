@@ -36,6 +36,27 @@ bool is_filter_name(std::string_view text) {
     return !text.empty() && text.size() <= SHMBLOOM_NAME_BYTES && consists_of(text, "._:-");
 }
 
+// RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF.
+bool is_utf8(std::string_view text) {
+    static constexpr std::array<std::uint32_t, 5> least{0, 0, 0x80, 0x800, 0x10000};
+    while (!text.empty()) {
+        const auto lead = static_cast<unsigned char>(text[0]);
+        const std::size_t length = lead < 0x80 ? 1 : (lead >> 5) == 6 ? 2 : (lead >> 4) == 14 ? 3 : (lead >> 3) == 30 ? 4 : 0;
+        if (length == 0 || length > text.size())
+            return false;
+        std::uint32_t point = length == 1 ? lead : lead & (0x7Fu >> length);
+        for (const char c : text.substr(1, length - 1)) {
+            if ((static_cast<unsigned char>(c) & 0xC0) != 0x80)
+                return false;
+            point = point << 6 | (static_cast<unsigned char>(c) & 0x3F);
+        }
+        if (point < least[length] || (point >= 0xD800 && point < 0xE000) || point > 0x10FFFF)
+            return false;
+        text.remove_prefix(length);
+    }
+    return true;
+}
+
 std::optional<std::uint64_t> parse_unsigned(std::string_view text) {
     return parse_whole<std::uint64_t>(text);
 }

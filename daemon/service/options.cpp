@@ -107,6 +107,8 @@ Options read_values(const po::variables_map &values) {
         values.count("state-dir") != 0 ? values["state-dir"].as<std::string>() : default_state_dir(options.instance);
     if (options.runtime_dir.empty() || options.state_dir.empty())
         throw Refusal{"--runtime-dir and --state-dir need the path of a folder"};
+    if (!is_utf8(options.runtime_dir) || !is_utf8(options.state_dir))
+        throw Refusal{"the paths of --runtime-dir and --state-dir must be UTF-8: the registry is JSON and names them"};
     options.seed_file = values["seed-file"].as<std::string>();
     options.init = values["init"].as<bool>();
     options.take_over = values["take-over"].as<bool>();

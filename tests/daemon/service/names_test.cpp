@@ -82,5 +82,12 @@ TEST(Layout, HasItsName) {
     EXPECT_EQ(layout_text(SHMBLOOM_LAYOUT_BLOCKED), "blocked");
 }
 
+TEST(Names, PathsAreUtf8OrRefused) {
+    for (const char *good : {"", "/run/shmbloom", "/srv/\xC3\xBC", "\xE2\x82\xAC", "\xF0\x9F\x8C\xB8"})
+        EXPECT_TRUE(is_utf8(good)) << good;
+    for (const char *bad : {"\x80", "\xC3", "\xC0\xAF", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xFF", "a\xE2\x82"})
+        EXPECT_FALSE(is_utf8(bad)) << bad;
+}
+
 } // namespace
 } // namespace shmbloom
