@@ -9,6 +9,7 @@
  *   put KEY                            the answer, or a negative errno
  *   info                               live L doubts D handle H warnings W generation G
  *   fork KIND FROM COUNT               as count, answered by a forked child
+ *   found KEY                          what shmbloom_report_found returns
  *   strict KIND FROM COUNT             enters seccomp strict mode, then as count; the process ends
  *   pss PREFIX                         KiB of proportional set size of mappings whose name begins so
  *   timeout MS                         ok; for the next open
@@ -247,6 +248,8 @@ int main(void) {
             show_info();
         else if (strcmp(verb, "fork") == 0)
             fork_and_count(word, from, n);
+        else if (strcmp(verb, "found") == 0)
+            printf("%d\n", shmbloom_report_found(filter, word, strlen(word)));
         else if (strcmp(verb, "strict") == 0)
             count_under_seccomp(word, from, n);
         else if (strcmp(verb, "flood") == 0)
