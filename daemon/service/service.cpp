@@ -5,8 +5,10 @@
 #include "service/core.h"
 #include "shmbloom/version.h"
 #include "sys/log.h"
+#include "sys/unique_fd.h"
 
 #include <algorithm>
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <systemd/sd-daemon.h>
 
@@ -20,22 +22,31 @@ constexpr std::size_t kDescriptorReserve = 64;
 // A peer that does not read its replies must not hold up the stop.
 constexpr auto kDrainTime = std::chrono::seconds{5};
 
-// As many connections as there may be descriptors, less the reserve and one for each filter.
-net::Limits connection_limits(const Options &options) {
+// As many descriptors as this process may have. Called while there is one thread: the kernel grows the table of
+// descriptors by steps, and from a process with threads waits for every processor at each (seen here: seconds without an
+// accept at the 256th connection). A descriptor at the far end grows it once, for good.
+std::size_t prepare_descriptors() {
     rlimit limit{};
     ::getrlimit(RLIMIT_NOFILE, &limit);
     limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, 65536);
     ::setrlimit(RLIMIT_NOFILE, &limit);
     ::getrlimit(RLIMIT_NOFILE, &limit);
-    const auto reserve = kDescriptorReserve + SHMBLOOM_SLOT_COUNT;
+    const UniqueFd last{::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, static_cast<int>(limit.rlim_cur) - 1)};
+    return limit.rlim_cur;
+}
+
+// So many connections as leave the reserve, and a descriptor for each filter.
+net::Limits connection_limits(const Options &options, std::size_t descriptors) {
+    const std::size_t reserve = kDescriptorReserve + SHMBLOOM_SLOT_COUNT;
     return {.input_memory_bytes = options.max_input_memory_bytes,
-            .connections = limit.rlim_cur > 2 * reserve ? limit.rlim_cur - reserve : limit.rlim_cur / 2};
+            .connections = descriptors > 2 * reserve ? descriptors - reserve : descriptors / 2};
 }
 
 class Service {
   public:
     explicit Service(const Options &options)
-        : core_{options}, server_{core_.io, options.runtime_dir + "/socket", core_.dispatcher, connection_limits(options)} {}
+        : descriptors_{prepare_descriptors()}, core_{options},
+          server_{core_.io, options.runtime_dir + "/socket", core_.dispatcher, connection_limits(options, descriptors_)} {}
 
     int run() {
         signals_.async_wait([this](const boost::system::error_code &error, int signal) {
@@ -107,6 +118,7 @@ class Service {
         });
     }
 
+    const std::size_t descriptors_; // before the first thread, so before core_
     Core core_;
     asio::signal_set signals_{core_.io, SIGTERM, SIGINT};
     asio::steady_timer timer_{core_.io};

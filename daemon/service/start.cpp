@@ -181,7 +181,8 @@ class Start {
             return;
         const std::string text = "the segment of generation " + std::to_string(generation) +
                                  " and a control file were removed in this boot, so workers may still read bits that "
-                                 "nobody can reach; restart the machine";
+                                 "nobody can reach; restart the machine, or restart every worker and then run 'shmbloomctl "
+                                 "forget-readers " + name + "'";
         registry().adds_refused[name] = {unix_seconds(), text};
         log::critical("adds to filter '" + name + "' are refused: " + text);
     }

@@ -1,6 +1,8 @@
 // The clients that people have: redis-cli and redis-benchmark. And very many of them at once.
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -66,6 +68,18 @@ TEST_F(RedisClients, BenchmarkRunsPipelinedAndNot) {
         EXPECT_NE(finished.output.find("requests per second"), std::string::npos) << finished.output;
     }
     EXPECT_EQ(instance.info("links").at("adds_acknowledged"), "40000");
+}
+
+// Else the kernel grows it while connections come, and the loop waits for every processor each time.
+TEST_F(RedisClients, TableOfDescriptorsIsGrownBeforeTheFirstConnection) {
+    rlimit limit{};
+    ::getrlimit(RLIMIT_NOFILE, &limit);
+    std::ifstream status{"/proc/" + std::to_string(instance.daemon().pid()) + "/status"};
+    std::uint64_t table_size = 0;
+    for (std::string word; status >> word && word != "FDSize:";)
+        continue;
+    status >> table_size;
+    EXPECT_GE(table_size, std::min<rlim_t>(limit.rlim_max, 65536));
 }
 
 TEST_F(RedisClients, FiveThousandConnectionsHoldUpNobody) {
