@@ -20,8 +20,8 @@ bool check_filter(const Registry &registry, const FilterRecord &record, bool sam
         segment = Segment::adopt(filter.identity(registry, record.generation), record.segment, reason);
     std::string doubts = join_names(kDoubtNames, record.doubt_bits());
     std::cout << "filter '" << record.name << "': generation " << record.generation << ", "
-              << (segment ? "its segment is there" : "its segment is lost (" + reason + "), so it comes up lossy") << ", "
-              << (doubts.empty() ? "no doubt" : "doubts " + doubts) << '\n';
+              << (segment ? "its segment is there" : "its segment is lost (" + reason + "), so it comes up lossy")
+              << ", " << (doubts.empty() ? "no doubt" : "doubts " + doubts) << '\n';
     return segment && doubts.empty();
 }
 

@@ -11,7 +11,9 @@ namespace reply = net::reply;
 
 // One option behind SB.CREATE's name. Returns what is wrong, or "".
 std::string read_option(CreateRequest &request, std::string_view option, std::string_view value) {
-    const auto bad = [&](const char *allowed) { return std::string{option} + " '" + std::string{value} + "' is not " + allowed; };
+    const auto bad = [&](const char *allowed) {
+        return std::string{option} + " '" + std::string{value} + "' is not " + allowed;
+    };
     if (is_word(option, "CAPACITY")) {
         const auto number = parse_unsigned(value);
         request.capacity = number.value_or(0);
@@ -51,7 +53,8 @@ void Dispatcher::create(const Call &call) {
             continue;
         }
         if (i + 1 == call.arguments.size())
-            return call.reply(reply::error("ERR", "'" + std::string{call.arguments[i]} + "' has no value; usage: " + kCreateUsage));
+            return call.reply(
+                reply::error("ERR", "'" + std::string{call.arguments[i]} + "' has no value; usage: " + kCreateUsage));
         if (const std::string wrong = read_option(request, call.arguments[i], call.arguments[i + 1]); !wrong.empty())
             return call.reply(reply::error("RANGE", wrong));
         i += 2;

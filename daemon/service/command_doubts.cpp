@@ -26,17 +26,21 @@ void Dispatcher::load(const Call &call) {
         return call.reply(to_reply(instance_.abort_load(call.session, name), reply::simple("OK")));
     if (is_word(act, "BEGIN") && (call.arguments.size() == 3 || is_word(option, "OVERLAP"))) {
         if (has_option && (!number || *number > kOverlapMaxSeconds))
-            return call.reply(reply::error("RANGE", "OVERLAP is 0 to " + std::to_string(kOverlapMaxSeconds) + " seconds"));
-        return call.reply(to_reply(instance_.begin_load(call.session, name, number.value_or(kOverlapDefaultSeconds)), reply::simple("OK")));
+            return call.reply(
+                reply::error("RANGE", "OVERLAP is 0 to " + std::to_string(kOverlapMaxSeconds) + " seconds"));
+        return call.reply(to_reply(instance_.begin_load(call.session, name, number.value_or(kOverlapDefaultSeconds)),
+                                   reply::simple("OK")));
     }
     if (!is_word(act, "END") || (call.arguments.size() != 3 && !is_word(option, "EXPECT")))
         return call.reply(usage_error(kLoadUsage));
     if (has_option && !number)
         return call.reply(reply::error("RANGE", "EXPECT is a whole number of keys"));
     instance_.end_load(call.session, name, number,
-                       [this, done = call.done, name = std::string{name}](const std::optional<Failure> &failure, const LoadResult &result) {
+                       [this, done = call.done, name = std::string{name}](const std::optional<Failure> &failure,
+                                                                          const LoadResult &result) {
                            const Filter *const filter = instance_.find(name);
-                           const std::uint32_t doubts = filter == nullptr ? 0 : filter->gates(instance_.control()).doubts();
+                           const std::uint32_t doubts =
+                               filter == nullptr ? 0 : filter->gates(instance_.control()).doubts();
                            done({to_reply(failure, fields_reply({{"live", filter != nullptr && doubts == 0 ? "1" : "0"},
                                                                  {"keys", std::to_string(result.keys)},
                                                                  {"doubts", join_names(kDoubtNames, doubts)},

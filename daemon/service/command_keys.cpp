@@ -24,14 +24,15 @@ std::optional<Failure> hash_key(const Filter &filter, std::uint64_t seed, std::s
     else if (shmbloom_parse_number(key.data(), key.size(), record.normalization, &number) != 0)
         *hash = shmbloom_hash_number(number, seed);
     else
-        return Failure{"RANGE", "filter '" + record.name + "' has key type u64: a key is 1 to 20 digits, below 2^64, not '" +
+        return Failure{"RANGE", "filter '" + record.name +
+                                    "' has key type u64: a key is 1 to 20 digits, below 2^64, not '" +
                                     std::string{key.substr(0, 64)} + "'"};
     return std::nullopt;
 }
 
 // Hashes of the keys from arguments[2] on; all or none.
-std::optional<Failure> hash_keys(const Filter &filter, std::uint64_t seed, const std::vector<std::string_view> &arguments,
-                                 std::vector<std::uint64_t> &hashes) {
+std::optional<Failure> hash_keys(const Filter &filter, std::uint64_t seed,
+                                 const std::vector<std::string_view> &arguments, std::vector<std::uint64_t> &hashes) {
     hashes.resize(arguments.size() - 2);
     if (hashes.size() > kHashesMax)
         return Failure{"RANGE", "at most " + std::to_string(kHashesMax) + " keys a command"};
@@ -64,8 +65,8 @@ void Dispatcher::addh(const Call &call) {
     if (!hash_domain)
         return call.reply(to_reply(bad_domain(), ""));
     if (bytes.size() % 8 != 0 || count == 0 || count > kHashesMax)
-        return call.reply(reply::error("RANGE", "hashes are 1 to " + std::to_string(kHashesMax) + " times 8 bytes, not " +
-                                                    std::to_string(bytes.size()) + " bytes"));
+        return call.reply(reply::error("RANGE", "hashes are 1 to " + std::to_string(kHashesMax) +
+                                                    " times 8 bytes, not " + std::to_string(bytes.size()) + " bytes"));
     // The request's bytes have no alignment.
     std::vector<std::uint64_t> hashes(count);
     std::memcpy(hashes.data(), bytes.data(), bytes.size());
@@ -82,7 +83,8 @@ void Dispatcher::report(const Call &call) {
     if (!hash_domain || !hash || !generation)
         return call.reply(to_reply(bad_domain(), ""));
     std::uint8_t answer = 2;
-    const auto failure = instance_.report_wrong_absent(call.session, call.arguments[1], *hash_domain, *hash, *generation, &answer);
+    const auto failure =
+        instance_.report_wrong_absent(call.session, call.arguments[1], *hash_domain, *hash, *generation, &answer);
     call.reply(to_reply(failure, reply::integer(answer)));
 }
 
@@ -94,7 +96,8 @@ void Dispatcher::bf_add(const Call &call) {
     auto failure = hash_keys(*filter, instance_.registry().seed, call.arguments, hashes);
     std::vector<std::uint8_t> answers(hashes.size(), 2);
     if (!failure)
-        failure = instance_.add(call.session, call.arguments[1], instance_.hash_domain(*filter), hashes, answers.data());
+        failure =
+            instance_.add(call.session, call.arguments[1], instance_.hash_domain(*filter), hashes, answers.data());
     // 1 only where the key is certainly new.
     for (std::uint8_t &answer : answers)
         answer = answer == 0 ? 1 : 0;

@@ -19,7 +19,8 @@ std::string trusted_runtime_folder(const std::string &path) {
                       " and be writable by nobody else; chown and chmod 0750 it, or give another --runtime-dir"};
     struct statfs fs {};
     if (::statfs(path.c_str(), &fs) == 0 && fs.f_type != TMPFS_MAGIC)
-        log::warning("the runtime folder '" + path + "' is not on a tmpfs: a lookup may wait for the disk; for development only");
+        log::warning("the runtime folder '" + path +
+                     "' is not on a tmpfs: a lookup may wait for the disk; for development only");
     return path;
 }
 

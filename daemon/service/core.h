@@ -14,10 +14,14 @@ std::string trusted_runtime_folder(const std::string &path);
 
 struct Core {
     explicit Core(const Options &given)
-        : options{given}, runtime_lock{trusted_runtime_folder(options.runtime_dir) + "/lock", "instance '" + options.instance + "'"},
-          state{options.state_dir, options.instance}, boot{boot_id()},
-          instance{options, state, boot, start_instance(options, state, boot),
-                   [this](std::function<void()> job) { boost::asio::post(io, std::move(job)); }},
+        : options{given}, runtime_lock{trusted_runtime_folder(options.runtime_dir) + "/lock",
+                                       "instance '" + options.instance + "'"},
+          state{options.state_dir, options.instance}, boot{boot_id()}, instance{options, state, boot,
+                                                                                start_instance(options, state, boot),
+                                                                                [this](std::function<void()> job) {
+                                                                                    boost::asio::post(io,
+                                                                                                      std::move(job));
+                                                                                }},
           dispatcher{instance, options} {}
 
     const Options &options;

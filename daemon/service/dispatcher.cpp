@@ -48,7 +48,8 @@ const std::vector<Dispatcher::Command> &Dispatcher::commands() {
 }
 
 const Dispatcher::Command *Dispatcher::find_command(std::string_view name) {
-    const auto found = std::ranges::find_if(commands(), [&](const Command &command) { return is_word(name, command.name); });
+    const auto found =
+        std::ranges::find_if(commands(), [&](const Command &command) { return is_word(name, command.name); });
     return found == commands().end() ? nullptr : &*found;
 }
 
@@ -66,8 +67,9 @@ void Dispatcher::execute(net::SessionId session, const net::Peer &peer, const Ar
     if (arguments.size() < command->least || arguments.size() > command->most)
         return done({usage_error(command->usage)});
     if (command->admin && !is_admin(peer))
-        return done({reply::error("NOPERM", std::string{command->name} + " needs root, the user that shmbloomd runs as, or a "
-                                            "member of its --admin-group")});
+        return done(
+            {reply::error("NOPERM", std::string{command->name} + " needs root, the user that shmbloomd runs as, or a "
+                                                                 "member of its --admin-group")});
     try {
         (this->*command->run)({session, arguments, done});
     } catch (const std::system_error &error) {
@@ -77,7 +79,8 @@ void Dispatcher::execute(net::SessionId session, const net::Peer &peer, const Ar
 }
 
 Instance::Done Dispatcher::reply_ok(const Call &call) const {
-    return [done = call.done](const std::optional<Failure> &failure) { done({to_reply(failure, reply::simple("OK"))}); };
+    return
+        [done = call.done](const std::optional<Failure> &failure) { done({to_reply(failure, reply::simple("OK"))}); };
 }
 
 std::string Dispatcher::info_reply(const Filter &filter) const {
@@ -114,7 +117,8 @@ void Dispatcher::command(const Call &call) {
     std::string text = reply::array(commands().size());
     for (const Command &command : commands()) {
         std::string name{command.name};
-        std::ranges::transform(name, name.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+        std::ranges::transform(name, name.begin(),
+                               [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
         const auto least = static_cast<std::int64_t>(command.least);
         text += reply::array(3) + reply::bulk(name) + reply::integer(command.least == command.most ? least : -least) +
                 reply::array(1) + reply::simple(command.admin ? "admin" : "fast");

@@ -1,5 +1,5 @@
-// From a command on the wire to what the instance does, and back to a reply. dispatcher.cpp holds the table of commands,
-// the command_*.cpp beside it what each does.
+// From a command on the wire to what the instance does, and back to a reply. dispatcher.cpp holds the table of
+// commands, the command_*.cpp beside it what each does.
 #pragma once
 
 #include <optional>

@@ -12,7 +12,8 @@ struct Failure {
 };
 
 inline Failure not_found(std::string_view name) {
-    return {"NOTFOUND", "no filter '" + std::string{name.substr(0, 64)} + "'; 'shmbloomctl status' lists what there is"};
+    return {"NOTFOUND",
+            "no filter '" + std::string{name.substr(0, 64)} + "'; 'shmbloomctl status' lists what there is"};
 }
 
 inline Failure being_changed(std::string_view name) {

@@ -16,9 +16,9 @@ namespace shmbloom {
 class Filter {
   public:
     FilterRecord record;
-    std::unique_ptr<Segment> segment; // null: none could be made; adds are refused
+    std::unique_ptr<Segment> segment;       // null: none could be made; adds are refused
     std::size_t slot = SHMBLOOM_SLOT_COUNT; // SHMBLOOM_SLOT_COUNT: not published
-    bool changing = false; // a change waits for the registry: no other may begin
+    bool changing = false;                  // a change waits for the registry: no other may begin
     std::uint32_t warnings = 0;
     std::uint64_t adds_refused = 0;
     std::uint64_t wrong_absents = 0; // reported by workers

@@ -27,7 +27,9 @@ Fields filter_info(const Filter &filter, Control &control, const Registry &regis
     const bool blocked = record.shape.layout == SHMBLOOM_LAYOUT_BLOCKED;
     const std::uint64_t keys = filter.estimated_keys();
     const bool has_bits = filter.segment != nullptr;
-    const auto known = [has_bits](std::string text) { return has_bits ? std::optional{std::move(text)} : std::nullopt; };
+    const auto known = [has_bits](std::string text) {
+        return has_bits ? std::optional{std::move(text)} : std::nullopt;
+    };
     return {{"name", record.name},
             {"live", doubts == 0 ? "1" : "0"},
             {"doubts", join_names(kDoubtNames, doubts)},

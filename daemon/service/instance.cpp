@@ -29,13 +29,15 @@ std::optional<Failure> Instance::add(std::uint64_t session, std::string_view nam
         return not_found(name);
     // A hash made with another seed or another normalization would set bits that no lookup asks for.
     if (this->hash_domain(*filter) != hash_domain)
-        return Failure{"STALE", "filter '" + std::string{name} + "' has another hash domain; read it again, hash again"};
+        return Failure{"STALE",
+                       "filter '" + std::string{name} + "' has another hash domain; read it again, hash again"};
     std::optional<Failure> refusal;
     if (const auto refused = registry_.adds_refused.find(filter->record.name); refused != registry_.adds_refused.end())
         refusal = Failure{"BUSY", "adds to filter '" + std::string{name} + "' are refused: " + refused->second.text};
     else if (!filter->segment)
-        refusal = Failure{"NOMEM", "filter '" + std::string{name} + "' has no memory for its bits; make room and restart "
-                                   "shmbloomd, or drop it"};
+        refusal = Failure{"NOMEM", "filter '" + std::string{name} +
+                                       "' has no memory for its bits; make room and restart "
+                                       "shmbloomd, or drop it"};
     if (refusal) {
         filter->adds_refused += hashes.size();
         return refusal;

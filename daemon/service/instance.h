@@ -1,5 +1,5 @@
-// All filters of an instance while the daemon runs: who may change what, in which order. Used by the loop's thread only;
-// what waits for disk or memory runs on the helper threads and comes back by `post`.
+// All filters of an instance while the daemon runs: who may change what, in which order. Used by the loop's thread
+// only; what waits for disk or memory runs on the helper threads and comes back by `post`.
 #pragma once
 
 #include <functional>
@@ -27,9 +27,9 @@ struct CreateRequest {
 
 // What the end of a load came to.
 struct LoadResult {
-    std::uint64_t keys = 0;      // acknowledged on this load
-    std::size_t loads_open = 0;  // others
-    bool spoiled = false;        // one that overlapped was aborted
+    std::uint64_t keys = 0;     // acknowledged on this load
+    std::size_t loads_open = 0; // others
+    bool spoiled = false;       // one that overlapped was aborted
 };
 
 class Instance {

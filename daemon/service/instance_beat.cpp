@@ -26,8 +26,8 @@ void Instance::beat() {
 
 // An operator may pause without the daemon, in both gates or in one that he could reach.
 void Instance::notice_paused(Filter &filter) {
-    // While a resume waits for the registry the gates still have the bit that it is to end. Another change keeps the bit,
-    // and the beat after it looks again.
+    // While a resume waits for the registry the gates still have the bit that it is to end. Another change keeps the
+    // bit, and the beat after it looks again.
     if (filter.changing)
         return;
     const Gates gates = filter.gates(*control_);
@@ -52,9 +52,11 @@ void Instance::notice_lost_name(Filter &filter) {
     if (found == filter.segment->id())
         return;
     filter.warnings |= SHMBLOOM_WARNING_NAME_LOST;
-    log::error("the name of filter '" + filter.record.name + "' in /dev/shm is gone: adds and workers that have it mapped go "
-               "on, new workers answer unverified, and after the next start of shmbloomd it is lossy; drop and create it, "
-               "or load it after that start");
+    log::error(
+        "the name of filter '" + filter.record.name +
+        "' in /dev/shm is gone: adds and workers that have it mapped go "
+        "on, new workers answer unverified, and after the next start of shmbloomd it is lossy; drop and create it, "
+        "or load it after that start");
 }
 
 // The promise first: that a control was lost is durable before another one takes its name.
@@ -85,7 +87,8 @@ void Instance::build_control() {
         registry_.control = {control_->path(), control_->uuid(), control_->id()};
         writer_.commit({.durable = [] {}, .failed = nullptr});
     } catch (const std::system_error &error) {
-        log::error(std::string{"control cannot be made anew, new workers find none; tried again in a second: "} + error.what());
+        log::error(std::string{"control cannot be made anew, new workers find none; tried again in a second: "} +
+                   error.what());
     }
     replacing_control_ = false;
 }

@@ -1,10 +1,10 @@
-// Create and drop. Create becomes more certain: registry, segment's gate, control's gate. Drop becomes less certain: gates,
-// registry, then the name.
+// Create and drop. Create becomes more certain: registry, segment's gate, control's gate. Drop becomes less certain:
+// gates, registry, then the name.
 #include <variant>
 
+#include "service/call_once.h"
 #include "service/instance.h"
 #include "service/names.h"
-#include "service/call_once.h"
 #include "sys/clock.h"
 #include "sys/crash_point.h"
 #include "sys/log.h"
@@ -94,19 +94,20 @@ void Instance::make_segment(const FilterPtr &filter, Done done) {
                             if (*given_up)
                                 return;
                             crash_point("create.making");
-                            memory_.run([this, filter, done, identity = filter->identity(registry_, filter->record.making)] {
-                                auto segment = std::make_shared<std::unique_ptr<Segment>>();
-                                std::string error;
-                                try {
-                                    *segment = std::make_unique<Segment>(Segment::Create{}, identity);
-                                } catch (const std::system_error &failure) {
-                                    error = failure.what();
-                                }
-                                crash_point("create.made");
-                                post_([this, filter, done, segment, error] {
-                                    segment_made(filter, std::move(*segment), error, done);
+                            memory_.run(
+                                [this, filter, done, identity = filter->identity(registry_, filter->record.making)] {
+                                    auto segment = std::make_shared<std::unique_ptr<Segment>>();
+                                    std::string error;
+                                    try {
+                                        *segment = std::make_unique<Segment>(Segment::Create{}, identity);
+                                    } catch (const std::system_error &failure) {
+                                        error = failure.what();
+                                    }
+                                    crash_point("create.made");
+                                    post_([this, filter, done, segment, error] {
+                                        segment_made(filter, std::move(*segment), error, done);
+                                    });
                                 });
-                            });
                         },
                     .failed =
                         [this, filter, done, given_up](const std::string &error) {
@@ -117,7 +118,8 @@ void Instance::make_segment(const FilterPtr &filter, Done done) {
                         }});
 }
 
-void Instance::segment_made(const FilterPtr &filter, std::unique_ptr<Segment> segment, const std::string &error, Done done) {
+void Instance::segment_made(const FilterPtr &filter, std::unique_ptr<Segment> segment, const std::string &error,
+                            Done done) {
     if (!segment) {
         forget(filter);
         return done(Failure{"NOMEM", "filter " + quoted(filter->record.name) + " was not created: " + error});
@@ -134,8 +136,10 @@ void Instance::segment_made(const FilterPtr &filter, std::unique_ptr<Segment> se
                             publish(*filter);
                             done(std::nullopt);
                         },
-                    .failed = [done, name = record.name](
-                                  const std::string &failure) { done(uncertain("unknown whether filter " + quoted(name) + " was created", failure)); }});
+                    .failed =
+                        [done, name = record.name](const std::string &failure) {
+                            done(uncertain("unknown whether filter " + quoted(name) + " was created", failure));
+                        }});
 }
 
 void Instance::forget(const FilterPtr &filter) {
@@ -154,7 +158,8 @@ void Instance::publish(Filter &filter) {
     crash_point("create.control_gate");
     control_->raise_name_counter();
     filter.show_status(*control_, registry_);
-    log::info("filter " + quoted(filter.record.name) + " created, generation " + std::to_string(filter.record.generation));
+    log::info("filter " + quoted(filter.record.name) + " created, generation " +
+              std::to_string(filter.record.generation));
 }
 
 void Instance::drop(const std::string &name, Done caller) {
@@ -182,9 +187,12 @@ void Instance::drop(const std::string &name, Done caller) {
                             dropped(ending);
                             done(std::nullopt);
                         },
-                    .failed = [done, name](const std::string &error) {
-                        done(uncertain("filter " + quoted(name) + " answers unverified now, but may come back at the next start", error));
-                    }});
+                    .failed =
+                        [done, name](const std::string &error) {
+                            done(uncertain("filter " + quoted(name) +
+                                               " answers unverified now, but may come back at the next start",
+                                           error));
+                        }});
 }
 
 void Instance::dropped(const EndingSegment &ending) {

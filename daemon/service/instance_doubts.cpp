@@ -1,6 +1,7 @@
-// What an operator declares about a filter: live, paused, resumed, its unreachable readers gone; and what a worker reports.
-#include "service/instance.h"
+// What an operator declares about a filter: live, paused, resumed, its unreachable readers gone; and what a worker
+// reports.
 #include "service/call_once.h"
+#include "service/instance.h"
 #include "store/doubt.h"
 #include "sys/clock.h"
 #include "sys/crash_point.h"
@@ -23,27 +24,28 @@ void Instance::end_doubts(const FilterPtr &filter, std::uint32_t ended, Done don
             filter->record.doubts.erase(bit);
     filter->record.live_since = filter->record.doubts.empty() ? unix_seconds() : 0;
     filter->changing = true;
-    writer_.commit({.durable =
-                        [this, filter, ended, done] {
-                            crash_point("load.durable");
-                            filter->changing = false;
-                            const Gates gates = filter->gates(*control_);
-                            // Paused again while this waited for the registry: then it stays so.
-                            if ((ended & ~filter->record.doubt_bits() & SHMBLOOM_DOUBT_PAUSED) != 0)
-                                gates.resume();
-                            if (gates.segment != nullptr)
-                                set_gate(gates.segment, filter->record.generation, filter->record.doubt_bits());
-                            crash_point("load.segment_gate");
-                            gates.open(filter->record.generation, filter->record.doubt_bits());
-                            crash_point("load.control_gate");
-                            filter->show_status(*control_, registry_);
-                            done(std::nullopt);
-                        },
-                    .failed =
-                        [done](const std::string &error) {
-                            done(Failure{"IO", "the registry cannot be written (" + error +
-                                                   "); it is tried again every second, and the doubts end when that succeeds"});
-                        }});
+    writer_.commit(
+        {.durable =
+             [this, filter, ended, done] {
+                 crash_point("load.durable");
+                 filter->changing = false;
+                 const Gates gates = filter->gates(*control_);
+                 // Paused again while this waited for the registry: then it stays so.
+                 if ((ended & ~filter->record.doubt_bits() & SHMBLOOM_DOUBT_PAUSED) != 0)
+                     gates.resume();
+                 if (gates.segment != nullptr)
+                     set_gate(gates.segment, filter->record.generation, filter->record.doubt_bits());
+                 crash_point("load.segment_gate");
+                 gates.open(filter->record.generation, filter->record.doubt_bits());
+                 crash_point("load.control_gate");
+                 filter->show_status(*control_, registry_);
+                 done(std::nullopt);
+             },
+         .failed =
+             [done](const std::string &error) {
+                 done(Failure{"IO", "the registry cannot be written (" + error +
+                                        "); it is tried again every second, and the doubts end when that succeeds"});
+             }});
 }
 
 void Instance::declare_live(std::string_view name, std::optional<std::uint64_t> expected, Done caller) {
@@ -54,24 +56,28 @@ void Instance::declare_live(std::string_view name, std::optional<std::uint64_t> 
     if (found->changing)
         return done(being_changed(name));
     if (!found->segment)
-        return done(Failure{"NOMEM", "filter '" + std::string{name} + "' has no memory for its bits, so it can be live only "
-                                     "after a restart of shmbloomd that finds room"});
+        return done(Failure{"NOMEM", "filter '" + std::string{name} +
+                                         "' has no memory for its bits, so it can be live only "
+                                         "after a restart of shmbloomd that finds room"});
     const std::uint32_t lost = found->record.doubt_bits() & (SHMBLOOM_DOUBT_LOSSY | SHMBLOOM_DOUBT_DAMAGED);
     found->show_status(*control_, registry_); // the estimate is of now
     if (expected && lost != 0)
-        return done(Failure{"RANGE", "filter '" + std::string{name} + "' is " + join_names(kDoubtNames, lost) +
-                                         ": acknowledged adds may be missing, and no number of keys shows that they are not; "
-                                         "load it, or say FORCE (--force-incomplete)"});
+        return done(
+            Failure{"RANGE", "filter '" + std::string{name} + "' is " + join_names(kDoubtNames, lost) +
+                                 ": acknowledged adds may be missing, and no number of keys shows that they are not; "
+                                 "load it, or say FORCE (--force-incomplete)"});
     if (expected && found->estimated_keys() < *expected)
-        return done(Failure{"RANGE", "filter '" + std::string{name} + "' has about " + std::to_string(found->estimated_keys()) +
-                                         " keys, expected were at least " + std::to_string(*expected)});
+        return done(Failure{"RANGE", "filter '" + std::string{name} + "' has about " +
+                                         std::to_string(found->estimated_keys()) + " keys, expected were at least " +
+                                         std::to_string(*expected)});
     const std::uint32_t ended =
-        found->record.doubt_bits() & (SHMBLOOM_DOUBT_WARMING | (expected ? 0 : SHMBLOOM_DOUBT_LOSSY | SHMBLOOM_DOUBT_DAMAGED));
+        found->record.doubt_bits() &
+        (SHMBLOOM_DOUBT_WARMING | (expected ? 0 : SHMBLOOM_DOUBT_LOSSY | SHMBLOOM_DOUBT_DAMAGED));
     if (ended == 0)
         return done(std::nullopt);
     log::warning("filter '" + std::string{name} + "' was declared complete " +
-                 (expected ? "with " + std::to_string(found->estimated_keys()) + " keys" : std::string{"by force"}) + ", ending " +
-                 join_names(kDoubtNames, ended));
+                 (expected ? "with " + std::to_string(found->estimated_keys()) + " keys" : std::string{"by force"}) +
+                 ", ending " + join_names(kDoubtNames, ended));
     end_doubts(filters_.find(name)->second, ended, done);
 }
 
@@ -90,12 +96,14 @@ void Instance::pause(std::string_view name, const std::string &why, Done caller)
         log::warning("filter '" + each + "' is paused (" + why + "): it answers unverified");
     }
     crash_point("pause.gates");
-    writer_.commit({.durable = [done] { done(std::nullopt); },
-                    .failed =
-                        [done](const std::string &error) {
-                            done(Failure{"IO", "paused now, but a restart of the machine forgets it: the registry cannot be "
-                                               "written (" + error + ")"});
-                        }});
+    writer_.commit(
+        {.durable = [done] { done(std::nullopt); },
+         .failed =
+             [done](const std::string &error) {
+                 done(Failure{"IO", "paused now, but a restart of the machine forgets it: the registry cannot be "
+                                    "written (" +
+                                        error + ")"});
+             }});
 }
 
 void Instance::resume(std::string_view name, Done caller) {
@@ -110,13 +118,14 @@ void Instance::resume(std::string_view name, Done caller) {
     if (*left == 0)
         return done(std::nullopt);
     for (const std::string &each : names)
-        end_doubts(filters_.find(each)->second, SHMBLOOM_DOUBT_PAUSED, [done, left, each](std::optional<Failure> failure) {
-            if (failure)
-                return done(std::move(failure));
-            log::info("filter '" + each + "' is resumed");
-            if (--*left == 0)
-                done(std::nullopt);
-        });
+        end_doubts(filters_.find(each)->second, SHMBLOOM_DOUBT_PAUSED,
+                   [done, left, each](std::optional<Failure> failure) {
+                       if (failure)
+                           return done(std::move(failure));
+                       log::info("filter '" + each + "' is resumed");
+                       if (--*left == 0)
+                           done(std::nullopt);
+                   });
 }
 
 void Instance::forget_readers(std::string_view name, Done caller) {
@@ -131,7 +140,8 @@ void Instance::forget_readers(std::string_view name, Done caller) {
                                 filter.warnings &= ~SHMBLOOM_WARNING_ADDS_REFUSED;
                                 filter.show_status(*control_, registry_);
                             }
-                            log::warning("adds to '" + name + "' are taken again: an operator says that no worker of before is left");
+                            log::warning("adds to '" + name +
+                                         "' are taken again: an operator says that no worker of before is left");
                             done(std::nullopt);
                         },
                     .failed =
@@ -140,16 +150,17 @@ void Instance::forget_readers(std::string_view name, Done caller) {
                         }});
 }
 
-std::optional<Failure> Instance::report_wrong_absent(std::uint64_t session, std::string_view name, std::uint64_t hash_domain,
-                                                     std::uint64_t hash, std::uint64_t generation, std::uint8_t *answer) {
+std::optional<Failure> Instance::report_wrong_absent(std::uint64_t session, std::string_view name,
+                                                     std::uint64_t hash_domain, std::uint64_t hash,
+                                                     std::uint64_t generation, std::uint8_t *answer) {
     if (auto failure = add(session, name, hash_domain, {&hash, 1}, answer))
         return failure;
     Filter &filter = *find(name);
     filter.wrong_absents++;
     filter.show_status(*control_, registry_);
-    log::error("filter '" + std::string{name} + "' answered absent for a key that its source has: hash " + to_hex(hash) +
-               ", generation " + std::to_string(generation) + ", wrong absents " + std::to_string(filter.wrong_absents) +
-               "; the key is added now, find out which add was not sent here");
+    log::error("filter '" + std::string{name} + "' answered absent for a key that its source has: hash " +
+               to_hex(hash) + ", generation " + std::to_string(generation) + ", wrong absents " +
+               std::to_string(filter.wrong_absents) + "; the key is added now, find out which add was not sent here");
     if (options_.pause_on_wrong_absent != 0 && filter.wrong_absents >= options_.pause_on_wrong_absent &&
         !filter.record.doubts.contains(SHMBLOOM_DOUBT_PAUSED))
         pause(name, std::to_string(filter.wrong_absents) + " wrong absents were reported", [](const auto &) {});

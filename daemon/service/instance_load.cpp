@@ -1,8 +1,8 @@
 // Loads: how a filter comes to be live.
 #include <ctime>
 
-#include "service/instance.h"
 #include "service/call_once.h"
+#include "service/instance.h"
 #include "store/doubt.h"
 #include "sys/clock.h"
 #include "sys/crash_point.h"
@@ -38,10 +38,11 @@ std::optional<Failure> Instance::begin_load(std::uint64_t session, std::string_v
     for (const std::uint32_t bit : {SHMBLOOM_DOUBT_LOSSY, SHMBLOOM_DOUBT_DAMAGED}) {
         const auto doubt = filter->record.doubts.find(bit);
         if (doubt != filter->record.doubts.end() && now < doubt->second.since + overlap_s)
-            return Failure{"RANGE", "filter '" + std::string{name} + "' is " + join_names(kDoubtNames, bit) + " since " +
-                                        time_text(doubt->second.since) + "; a load that ends this must begin the overlap of " +
-                                        std::to_string(overlap_s) + " s later, at " + time_text(doubt->second.since + overlap_s) +
-                                        "; if every add is in the source at once, say --overlap 0 (OVERLAP 0)"};
+            return Failure{
+                "RANGE", "filter '" + std::string{name} + "' is " + join_names(kDoubtNames, bit) + " since " +
+                             time_text(doubt->second.since) + "; a load that ends this must begin the overlap of " +
+                             std::to_string(overlap_s) + " s later, at " + time_text(doubt->second.since + overlap_s) +
+                             "; if every add is in the source at once, say --overlap 0 (OVERLAP 0)"};
     }
     filter->loads.begin(session, now, overlap_s);
     return std::nullopt;
@@ -58,10 +59,11 @@ void Instance::end_load(std::uint64_t session, std::string_view name, std::optio
     const std::uint64_t keys = found->loads.keys(session);
     if (keys == 0 || keys < expected.value_or(0)) {
         found->loads.abort(session);
-        return done(Failure{"RANGE", keys == 0 ? "the load brought no key, which never ends a doubt; it counts as aborted"
-                                               : "the load brought " + std::to_string(keys) + " keys, expected were at least " +
-                                                     std::to_string(*expected) + "; it counts as aborted"},
-                    {.keys = keys});
+        return done(
+            Failure{"RANGE", keys == 0 ? "the load brought no key, which never ends a doubt; it counts as aborted"
+                                       : "the load brought " + std::to_string(keys) + " keys, expected were at least " +
+                                             std::to_string(*expected) + "; it counts as aborted"},
+            {.keys = keys});
     }
     const Loads::Verdict verdict = found->loads.end(session);
     const LoadResult result{.keys = keys, .loads_open = found->loads.open_count(), .spoiled = verdict.spoiled};
@@ -70,11 +72,12 @@ void Instance::end_load(std::uint64_t session, std::string_view name, std::optio
         return done(std::nullopt, result);
     if (found->changing)
         return done(being_changed(name), result);
-    end_doubts(filters_.find(name)->second, ended, [done, result, name = std::string{name}](std::optional<Failure> failure) {
-        if (!failure)
-            log::info("filter '" + name + "' loaded with " + std::to_string(result.keys) + " keys");
-        done(std::move(failure), result);
-    });
+    end_doubts(filters_.find(name)->second, ended,
+               [done, result, name = std::string{name}](std::optional<Failure> failure) {
+                   if (!failure)
+                       log::info("filter '" + name + "' loaded with " + std::to_string(result.keys) + " keys");
+                   done(std::move(failure), result);
+               });
 }
 
 // Doubts that the good end of all loads of a group clears: never one that is younger than they, and what says that adds

@@ -16,15 +16,16 @@ class Loads {
 
     // `begun` in unix seconds. `overlap_s`: the longest time from an add to its commit in the source.
     void begin(Owner owner, std::uint64_t begun, std::uint64_t overlap_s);
-    void count_keys(Owner owner, std::uint64_t keys); // acknowledged on this connection since BEGIN; no-op without a load
+    void count_keys(Owner owner,
+                    std::uint64_t keys); // acknowledged on this connection since BEGIN; no-op without a load
     std::uint64_t keys(Owner owner) const;
 
     // What the end of all loads that overlapped may clear.
     struct Verdict {
-        bool last = false;    // no other load is open now
-        bool spoiled = false; // one that overlapped was aborted
-        std::uint64_t begun = 0;                // the earliest BEGIN among them
-        std::uint64_t begun_less_overlap = 0;   // the least of BEGIN - overlap among them
+        bool last = false;                    // no other load is open now
+        bool spoiled = false;                 // one that overlapped was aborted
+        std::uint64_t begun = 0;              // the earliest BEGIN among them
+        std::uint64_t begun_less_overlap = 0; // the least of BEGIN - overlap among them
     };
     Verdict end(Owner owner);
     void abort(Owner owner); // no-op without a load

@@ -16,7 +16,8 @@ bool is_alphanumeric(char c) {
 }
 
 bool consists_of(std::string_view text, std::string_view punctuation) {
-    return std::ranges::all_of(text, [&](char c) { return is_alphanumeric(c) || punctuation.find(c) != punctuation.npos; });
+    return std::ranges::all_of(text,
+                               [&](char c) { return is_alphanumeric(c) || punctuation.find(c) != punctuation.npos; });
 }
 
 template <typename Number>
@@ -41,7 +42,11 @@ bool is_utf8(std::string_view text) {
     static constexpr std::array<std::uint32_t, 5> least{0, 0, 0x80, 0x800, 0x10000};
     while (!text.empty()) {
         const auto lead = static_cast<unsigned char>(text[0]);
-        const std::size_t length = lead < 0x80 ? 1 : (lead >> 5) == 6 ? 2 : (lead >> 4) == 14 ? 3 : (lead >> 3) == 30 ? 4 : 0;
+        const std::size_t length = lead < 0x80         ? 1
+                                   : (lead >> 5) == 6  ? 2
+                                   : (lead >> 4) == 14 ? 3
+                                   : (lead >> 3) == 30 ? 4
+                                                       : 0;
         if (length == 0 || length > text.size())
             return false;
         std::uint32_t point = length == 1 ? lead : lead & (0x7Fu >> length);
@@ -68,12 +73,12 @@ std::optional<double> parse_real(std::string_view text) {
 
 std::optional<std::uint64_t> parse_size(std::string_view text) {
     static constexpr std::array<std::pair<std::string_view, std::uint64_t>, 7> units{{{"KiB", 1ull << 10},
-                                                                                    {"MiB", 1ull << 20},
-                                                                                    {"GiB", 1ull << 30},
-                                                                                    {"kB", 1'000},
-                                                                                    {"MB", 1'000'000},
-                                                                                    {"GB", 1'000'000'000},
-                                                                                    {"", 1}}};
+                                                                                      {"MiB", 1ull << 20},
+                                                                                      {"GiB", 1ull << 30},
+                                                                                      {"kB", 1'000},
+                                                                                      {"MB", 1'000'000},
+                                                                                      {"GB", 1'000'000'000},
+                                                                                      {"", 1}}};
     const auto digits_end = std::min(text.find_first_not_of("0123456789"), text.size());
     const auto number = parse_unsigned(text.substr(0, digits_end));
     for (const auto &[name, factor] : units) {

@@ -9,7 +9,7 @@ namespace shmbloom {
 
 bool is_instance_name(std::string_view text); // 1 to 32 of A-Z a-z 0-9 _ -
 bool is_utf8(std::string_view text);
-bool is_filter_name(std::string_view text);   // 1 to 64 of A-Z a-z 0-9 . _ : -
+bool is_filter_name(std::string_view text); // 1 to 64 of A-Z a-z 0-9 . _ : -
 
 std::optional<std::uint64_t> parse_unsigned(std::string_view text); // decimal digits, below 2^64
 std::optional<double> parse_real(std::string_view text);            // 0.01, 1e-3; finite

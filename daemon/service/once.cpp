@@ -23,13 +23,17 @@ int show(std::string_view reply) {
             const std::string_view line = reply.substr(0, reply.find('\r'));
             if (line.starts_with('*') || (line.starts_with('$') && line != "$-1"))
                 continue;
-            std::cout << (line.starts_with('+') ? line.substr(1) : line == "$-1" ? "unknown" : line) << (value || line.starts_with('+') ? '\n' : ' ');
+            std::cout << (line.starts_with('+') ? line.substr(1)
+                          : line == "$-1"       ? "unknown"
+                                                : line)
+                      << (value || line.starts_with('+') ? '\n' : ' ');
             value = !value;
         }
         return 0;
     }
-    static constexpr std::pair<std::string_view, int> codes[] = {{"NOTFOUND", 5}, {"EXISTS", 6}, {"BUSY", 6}, {"STALE", 6}, {"NOPERM", 9},
-                                                                 {"NOMEM", 10},   {"NOSPC", 10}, {"IO", 10}};
+    static constexpr std::pair<std::string_view, int> codes[] = {{"NOTFOUND", 5}, {"EXISTS", 6}, {"BUSY", 6},
+                                                                 {"STALE", 6},    {"NOPERM", 9}, {"NOMEM", 10},
+                                                                 {"NOSPC", 10},   {"IO", 10}};
     const std::string_view word = reply.substr(1, reply.find(' ') - 1);
     log::critical(reply.substr(word.size() + 2, reply.find('\r') - word.size() - 2));
     const auto *const found = std::ranges::find(codes, word, [](const auto &entry) { return entry.first; });
@@ -37,7 +41,8 @@ int show(std::string_view reply) {
 }
 
 std::string wire_name(const std::string &verb) {
-    static constexpr std::array<std::string_view, 6> verbs{"create", "drop", "live", "pause", "resume", "forget-readers"};
+    static constexpr std::array<std::string_view, 6> verbs{"create", "drop",   "live",
+                                                           "pause",  "resume", "forget-readers"};
     if (std::ranges::find(verbs, verb) == verbs.end())
         throw Refusal{"--once does create, drop, live, pause, resume, forget-readers or check, not '" + verb + "'"};
     return verb == "forget-readers" ? "SB.FORGETREADERS" : "SB." + verb;

@@ -20,6 +20,8 @@ po::options_description describe() {
     po::options_description options{"shmbloomd keeps Bloom filters in shared memory\n\nUsage: shmbloomd [OPTIONS]\n"
                                     "       shmbloomd [OPTIONS] --once VERB [ARGUMENT ...]\n\nOptions",
                                     100};
+    // A table reads better as one.
+    // clang-format off
     options.add_options()
         ("help,h", "show this and exit")
         ("version", "show the version and exit")
@@ -45,6 +47,7 @@ po::options_description describe() {
         ("pause-on-wrong-absent", po::value<std::string>()->default_value("0"), "pause a filter when workers have reported so "
             "many wrong absents (0: never)")
         ("log-level", po::value<std::string>()->default_value("info"), "critical, error, warning, info or debug");
+    // clang-format on
     return options;
 }
 
@@ -52,15 +55,16 @@ gid_t find_group(const std::string &name) {
     errno = 0;
     if (const group *entry = ::getgrnam(name.c_str()))
         return entry->gr_gid;
-    throw Refusal{"--admin-group '" + name + "' is not a group of this machine; make it with 'groupadd --system " + name +
-                  "', or name another"};
+    throw Refusal{"--admin-group '" + name + "' is not a group of this machine; make it with 'groupadd --system " +
+                  name + "', or name another"};
 }
 
 std::uint64_t size_option(const po::variables_map &values, const char *name) {
     const auto &text = values[name].as<std::string>();
     const auto size = parse_size(text);
     if (!size)
-        throw Refusal{std::string{"--"} + name + " '" + text + "' is not a size; allowed: a number of bytes, or with KiB, "
+        throw Refusal{std::string{"--"} + name + " '" + text +
+                      "' is not a size; allowed: a number of bytes, or with KiB, "
                       "MiB, GiB, kB, MB, GB behind it, as in 256MiB"};
     return *size;
 }
@@ -90,7 +94,8 @@ std::string default_state_dir(const std::string &instance) {
     std::string base = environment("XDG_STATE_HOME");
     if (base.empty() && !environment("HOME").empty())
         base = environment("HOME") + "/.local/state";
-    const std::string path = default_folder("/var/lib/shmbloom/" + instance, base.empty() ? "" : base + "/shmbloom/" + instance);
+    const std::string path =
+        default_folder("/var/lib/shmbloom/" + instance, base.empty() ? "" : base + "/shmbloom/" + instance);
     if (path.empty())
         throw Refusal{"no place for the state folder: HOME and XDG_STATE_HOME are unset; give --state-dir FOLDER"};
     return path;
@@ -116,8 +121,9 @@ Options read_values(const po::variables_map &values) {
     if (values.count("argument") != 0)
         options.once = values["argument"].as<std::vector<std::string>>();
     if (values["once"].as<bool>() != !options.once.empty())
-        throw Refusal{options.once.empty() ? "--once needs a verb: create, drop, live, pause, resume, forget-readers or check"
-                                           : "'" + options.once[0] + "' is not an option; 'shmbloomd --help' shows what is allowed"};
+        throw Refusal{options.once.empty()
+                          ? "--once needs a verb: create, drop, live, pause, resume, forget-readers or check"
+                          : "'" + options.once[0] + "' is not an option; 'shmbloomd --help' shows what is allowed"};
     if (values.count("admin-group") != 0)
         options.admin_group = find_group(values["admin-group"].as<std::string>());
     options.shm_reserve_bytes = size_option(values, "shm-reserve");

@@ -27,7 +27,8 @@ struct Options {
     std::vector<std::string> once; // a verb and its arguments: do it without serving; empty: serve
 };
 
-// nullopt: --help or --version was asked for, and printed. Throws Refusal with one line that says what was wrong, what is allowed, and what to do.
+// nullopt: --help or --version was asked for, and printed. Throws Refusal with one line that says what was wrong, what
+// is allowed, and what to do.
 std::optional<Options> parse_options(int argc, const char *const *argv);
 
 } // namespace shmbloom

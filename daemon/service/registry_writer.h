@@ -1,6 +1,6 @@
 // Makes changes of the registry durable, one write at a time, on a helper thread. A write carries all changes that were
-// made before it began; those made meanwhile go into the next. After a failure either version may be on the disk, so the
-// changes wait until a later write succeeds. Used by the loop's thread only.
+// made before it began; those made meanwhile go into the next. After a failure either version may be on the disk, so
+// the changes wait until a later write succeeds. Used by the loop's thread only.
 #pragma once
 
 #include <functional>
@@ -36,8 +36,8 @@ class RegistryWriter {
     const StateFolder &folder_;
     Post post_;
     std::function<Registry()> snapshot_;
-    std::vector<Change> waiting_;  // for the next write
-    std::vector<Change> carried_;  // by the write under way
+    std::vector<Change> waiting_; // for the next write
+    std::vector<Change> carried_; // by the write under way
     bool writing_ = false;
     std::string error_; // of the last write; empty: it succeeded
     HelperThread disk_; // last: its jobs use all of the above

@@ -14,7 +14,8 @@ namespace shmbloom {
 
 // Commands and option words are told apart without regard to case.
 inline bool is_word(std::string_view text, std::string_view upper_case) {
-    return std::ranges::equal(text, upper_case, [](char a, char b) { return (a >= 'a' && a <= 'z' ? a - 'a' + 'A' : a) == b; });
+    return std::ranges::equal(text, upper_case,
+                              [](char a, char b) { return (a >= 'a' && a <= 'z' ? a - 'a' + 'A' : a) == b; });
 }
 
 inline std::string to_reply(const std::optional<Failure> &failure, std::string success) {

@@ -1,11 +1,11 @@
 #include "service/service.h"
 
-#include <boost/asio/signal_set.hpp>
 #include "net/server.h"
 #include "service/core.h"
 #include "shmbloom/version.h"
 #include "sys/log.h"
 #include "sys/unique_fd.h"
+#include <boost/asio/signal_set.hpp>
 
 #include <algorithm>
 #include <fcntl.h>
@@ -23,8 +23,8 @@ constexpr std::size_t kDescriptorReserve = 64;
 constexpr auto kDrainTime = std::chrono::seconds{5};
 
 // As many descriptors as this process may have. Called while there is one thread: the kernel grows the table of
-// descriptors by steps, and from a process with threads waits for every processor at each (seen here: seconds without an
-// accept at the 256th connection). A descriptor at the far end grows it once, for good.
+// descriptors by steps, and from a process with threads waits for every processor at each (seen here: seconds without
+// an accept at the 256th connection). A descriptor at the far end grows it once, for good.
 std::size_t prepare_descriptors() {
     rlimit limit{};
     ::getrlimit(RLIMIT_NOFILE, &limit);
@@ -45,8 +45,9 @@ net::Limits connection_limits(const Options &options, std::size_t descriptors) {
 class Service {
   public:
     explicit Service(const Options &options)
-        : descriptors_{prepare_descriptors()}, core_{options},
-          server_{core_.io, options.runtime_dir + "/socket", core_.dispatcher, connection_limits(options, descriptors_)} {}
+        : descriptors_{prepare_descriptors()}, core_{options}, server_{core_.io, options.runtime_dir + "/socket",
+                                                                       core_.dispatcher,
+                                                                       connection_limits(options, descriptors_)} {}
 
     int run() {
         signals_.async_wait([this](const boost::system::error_code &error, int signal) {
@@ -55,8 +56,8 @@ class Service {
         });
         beat();
         log::info("shmbloomd " SHMBLOOM_VERSION " ready: instance '" + core_.options.instance + "', " +
-                  std::to_string(core_.instance.filters().size()) + " filters, runtime folder '" + core_.options.runtime_dir +
-                  "', state folder '" + core_.options.state_dir + "'");
+                  std::to_string(core_.instance.filters().size()) + " filters, runtime folder '" +
+                  core_.options.runtime_dir + "', state folder '" + core_.options.state_dir + "'");
         ::sd_notify(0, "READY=1");
         core_.io.run();
         return status_;
@@ -84,8 +85,10 @@ class Service {
             if (server_.renew_lost_name())
                 log::warning("the socket's name was gone: made anew, connections that stood went on");
         } catch (const std::system_error &error) {
-            log::error(std::string{"the socket's name is gone and cannot be made anew, new connections fail; tried again in a "
-                                   "second: "} + error.what());
+            log::error(
+                std::string{"the socket's name is gone and cannot be made anew, new connections fail; tried again in a "
+                            "second: "} +
+                error.what());
         }
     }
 
@@ -93,7 +96,8 @@ class Service {
     void give_up(const std::string &lock) {
         server_.abandon();
         core_.instance.end_all_segments();
-        log::critical("the lock '" + lock + "' is gone, so another shmbloomd may run here: every filter answers unverified and "
+        log::critical("the lock '" + lock +
+                      "' is gone, so another shmbloomd may run here: every filter answers unverified and "
                       "this daemon ends; keep cleaners away from the folder and start it again");
         status_ = 1;
         core_.io.stop();
@@ -101,7 +105,8 @@ class Service {
 
     void stop(int signal) {
         stopping_ = true;
-        log::info(std::string{"stopping ("} + (signal == SIGTERM ? "SIGTERM" : "SIGINT") + "): segments stay, workers go on");
+        log::info(std::string{"stopping ("} + (signal == SIGTERM ? "SIGTERM" : "SIGINT") +
+                  "): segments stay, workers go on");
         ::sd_notify(0, "STOPPING=1");
         timer_.expires_after(kDrainTime); // ends the heartbeats too
         timer_.async_wait([this](const boost::system::error_code &error) {

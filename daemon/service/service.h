@@ -5,8 +5,8 @@
 
 namespace shmbloom {
 
-// Serves until SIGTERM or SIGINT. Returns the exit status: 0 after a clean stop. Throws Refusal or std::system_error when
-// it cannot begin.
+// Serves until SIGTERM or SIGINT. Returns the exit status: 0 after a clean stop. Throws Refusal or std::system_error
+// when it cannot begin.
 int serve(const Options &options);
 
 } // namespace shmbloom

@@ -26,7 +26,8 @@ std::optional<StateFolder::Seed> read_seed_for_new(const Options &options, const
 
 Registry make_registry(const Options &options, const StateFolder &state, const Uuid &boot) {
     if (!state.is_new() && !options.init)
-        throw Refusal{"the state folder '" + state.path() + "' has no registry.json: if a filter was ever kept here, put "
+        throw Refusal{"the state folder '" + state.path() +
+                      "' has no registry.json: if a filter was ever kept here, put "
                       "the folder back from where it went; to begin with no filters, start once with --init"};
     Registry registry;
     registry.state_uuid = Uuid::random();
@@ -47,12 +48,15 @@ bool is_copy(const StateFolder &state, const Registry &registry, bool same_boot)
 
 void check_registry(const Options &options, const StateFolder &state, const Registry &registry, bool same_boot) {
     if (is_copy(state, registry, same_boot) && !options.take_over)
-        throw Refusal{"the state folder '" + state.path() + "' is a copy: its registry was written in another folder, and "
+        throw Refusal{"the state folder '" + state.path() +
+                      "' is a copy: its registry was written in another folder, and "
                       "two daemons with one state would each miss the other's adds; start in the original folder, or "
                       "once with --take-over: its filters come up lossy"};
-    if (const auto seed = state.read_seed(options.seed_file); seed && *seed != StateFolder::Seed{registry.seed, registry.domain})
-        throw Refusal{"the seed file is not the one that this instance began with, every stored key would be absent; take "
-                      "the option --seed-file out, or begin with a new state folder"};
+    if (const auto seed = state.read_seed(options.seed_file);
+        seed && *seed != StateFolder::Seed{registry.seed, registry.domain})
+        throw Refusal{
+            "the seed file is not the one that this instance began with, every stored key would be absent; take "
+            "the option --seed-file out, or begin with a new state folder"};
 }
 
 // What a start does, step by step; a class only to keep what the steps share.
@@ -115,7 +119,8 @@ class Start {
 
     // The original's control, still where it was, is the original's.
     bool is_anothers(const ControlRecord &record) const {
-        return found_copy_ && record.path != options_.runtime_dir + "/control" && file_id_at(record.path) == record.file;
+        return found_copy_ && record.path != options_.runtime_dir + "/control" &&
+               file_id_at(record.path) == record.file;
     }
 
     void find_control() {
@@ -132,7 +137,8 @@ class Start {
             return;
         }
         if (same_boot_ && !record.path.empty() && !is_anothers(record)) {
-            log::warning("control '" + record.path + "' of this boot is lost (" + (found ? "another one stands there" : reason) +
+            log::warning("control '" + record.path + "' of this boot is lost (" +
+                         (found ? "another one stands there" : reason) +
                          "): workers that map it go on with the segments they have");
             registry().control_lost = true;
         }
@@ -152,8 +158,8 @@ class Start {
         for (const EndingSegment &ending : std::exchange(registry().ending, {}))
             if (!end_segment(ending) && !ending.gate_ended && same_boot_) {
                 refuse_adds_if_unreachable(ending.filter_name, ending.generation);
-                // Until this start has opened the gates, control may be all that can end its readers: if this start dies
-                // and control is lost before the next, that one must still know.
+                // Until this start has opened the gates, control may be all that can end its readers: if this start
+                // dies and control is lost before the next, that one must still know.
                 registry().ending.push_back(ending);
             }
         for (FilterRecord &record : records_)
@@ -179,10 +185,12 @@ class Start {
     void refuse_adds_if_unreachable(const std::string &name, std::uint64_t generation) {
         if (!registry().control_lost)
             return;
-        const std::string text = "the segment of generation " + std::to_string(generation) +
-                                 " and a control file were removed in this boot, so workers may still read bits that "
-                                 "nobody can reach; restart the machine, or restart every worker and then run 'shmbloomctl "
-                                 "forget-readers " + name + "'";
+        const std::string text =
+            "the segment of generation " + std::to_string(generation) +
+            " and a control file were removed in this boot, so workers may still read bits that "
+            "nobody can reach; restart the machine, or restart every worker and then run 'shmbloomctl "
+            "forget-readers " +
+            name + "'";
         registry().adds_refused[name] = {unix_seconds(), text};
         log::critical("adds to filter '" + name + "' are refused: " + text);
     }
@@ -191,7 +199,8 @@ class Start {
         for (std::size_t i = 0; adopted_control_ && i < SHMBLOOM_SLOT_COUNT; i++) {
             shmbloom_slot copy;
             shmbloom_copy_from_shared(&copy, control().slot(i), sizeof copy);
-            if (Uuid::from(copy.uuid) == record.uuid && record.name == std::string_view{copy.name, ::strnlen(copy.name, 64)})
+            if (Uuid::from(copy.uuid) == record.uuid &&
+                record.name == std::string_view{copy.name, ::strnlen(copy.name, 64)})
                 return i;
         }
         return std::nullopt;
@@ -204,8 +213,7 @@ class Start {
         filter->record = std::move(record);
         FilterRecord &mine = filter->record;
         if (same_boot_)
-            filter->segment =
-                Segment::adopt(filter->identity(registry(), mine.generation), mine.segment, reason);
+            filter->segment = Segment::adopt(filter->identity(registry(), mine.generation), mine.segment, reason);
         const auto slot = find_slot(mine);
         if (slot) {
             filter->slot = *slot;
@@ -233,7 +241,8 @@ class Start {
         const bool agrees = generation_of(gate) == filter.record.generation;
         add_doubts(filter.record, doubts_of(gate) & (agrees ? SHMBLOOM_DOUBT_MASK : SHMBLOOM_DOUBT_PAUSED),
                    "set while the daemon was away");
-        filter.record.adds_acknowledged = std::max(filter.record.adds_acknowledged, shmbloom_load_field(&slot.adds_acknowledged));
+        filter.record.adds_acknowledged =
+            std::max(filter.record.adds_acknowledged, shmbloom_load_field(&slot.adds_acknowledged));
         filter.record.adds_new = std::max(filter.record.adds_new, shmbloom_load_field(&slot.adds_new));
         filter.adds_refused = shmbloom_load_field(&slot.adds_refused);
         filter.wrong_absents = shmbloom_load_field(&slot.wrong_absents);
@@ -280,7 +289,8 @@ class Start {
         SegmentIdentity identity = filter.identity(registry(), generation);
         std::string reason;
         try {
-            const auto refusal = memory_refusal(geometry::place(record.shape).segment_bytes, options_.shm_reserve_bytes);
+            const auto refusal =
+                memory_refusal(geometry::place(record.shape).segment_bytes, options_.shm_reserve_bytes);
             if (!refusal)
                 filter.segment = std::make_unique<Segment>(Segment::Create{}, identity);
             else
@@ -301,7 +311,8 @@ class Start {
 
     void name_control() {
         if (!adopted_control_) {
-            started_.control = std::make_unique<Control>(Control::Create{}, options_.runtime_dir, registry().state_uuid, boot_);
+            started_.control =
+                std::make_unique<Control>(Control::Create{}, options_.runtime_dir, registry().state_uuid, boot_);
             control().set_next_generation(registry().next_generation);
         }
         registry().control = {control().path(), control().uuid(), control().id()};

@@ -1,5 +1,5 @@
-// What a start finds and decides, all before an add is accepted: which control goes on, which segments are adopted, what
-// was lost, which doubts hold.
+// What a start finds and decides, all before an add is accepted: which control goes on, which segments are adopted,
+// what was lost, which doubts hold.
 #pragma once
 
 #include <map>

@@ -78,8 +78,9 @@ std::optional<std::string> memory_refusal(std::uint64_t bytes, std::uint64_t res
     const MemoryRoom room = memory_room();
     if (room.bytes >= reserve_bytes && bytes <= room.bytes - reserve_bytes)
         return std::nullopt;
-    return "needs " + mebibytes(bytes) + " and leaves a reserve of " + mebibytes(reserve_bytes) + ", but " + room.where +
-           " has " + mebibytes(room.bytes) + "; make room there, or ask for fewer keys, a higher rate or a smaller --shm-reserve";
+    return "needs " + mebibytes(bytes) + " and leaves a reserve of " + mebibytes(reserve_bytes) + ", but " +
+           room.where + " has " + mebibytes(room.bytes) +
+           "; make room there, or ask for fewer keys, a higher rate or a smaller --shm-reserve";
 }
 
 } // namespace shmbloom
