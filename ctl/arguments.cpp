@@ -158,7 +158,8 @@ Result<Arguments> parse_arguments(const std::vector<std::string> &line) {
         return usage(std::string{error.what()} + "; allowed: " + options_of(verb) +
                      (verb == "contains" || verb == "add" || verb == "explain"
                           ? "; a key that begins with '-' goes behind --"
-                          : ""));
+                      : verb == "load" || verb == "verify" ? "; a command goes behind --exec --"
+                                                           : ""));
     }
     if (auto failure = check_verb(arguments))
         return *failure;

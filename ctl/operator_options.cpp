@@ -1,4 +1,4 @@
-// Options of what an operator does to a filter that is there: the verbs of the second issue.
+// Options of what an operator does to a filter that is there.
 #include "reader.h"
 
 namespace shmbloom::ctl {
@@ -19,6 +19,9 @@ void read_source(Reader &reader, SourceOptions &options) {
                           " --exec -- CMD...");
         return;
     }
+    if (arguments.after_dashes && arguments.words.size() + arguments.after_dashes->size() > 1)
+        return reader.refuse("a command is a source only behind --exec --: shmbloomctl " + arguments.verb + " " +
+                             options.name + " --exec -- CMD...");
     for (std::string &word : arguments.after_dashes.value_or(std::vector<std::string>{}))
         arguments.words.push_back(word == "-" ? "./-" : word); // behind "--" it is a file of that name
     arguments.after_dashes.reset();

@@ -34,7 +34,7 @@ class Reader {
             return std::nullopt;
         const auto value = parse(*text);
         if (!value)
-            refuse("--" + std::string{option} + " '" + *text + "' is not understood; write " + allowed);
+            refuse("--" + std::string{option} + " '" + *text + "' is not possible; write " + allowed);
         return value;
     }
 
@@ -110,7 +110,7 @@ class Reader {
     Outcome failure_;
 };
 
-inline constexpr const char *kCountForms = "a whole number such as 100000000, 100_000_000, 1e8 or 100M";
+inline constexpr const char *kCountForms = "a whole number of at most 2^64 - 1, such as 100000000, 100_000_000, 1e8 or 100M";
 inline constexpr const char *kRateForms = "a rate between 0 and 1, such as 0.01 or 1%";
 inline constexpr const char *kDurationForms = "a duration such as 90s, 15m, 1h or 2d";
 

@@ -101,6 +101,12 @@ std::uint64_t unix_now_s() {
     return static_cast<std::uint64_t>(std::time(nullptr));
 }
 
+std::optional<double> days_until_full(const shmbloom_info &info) {
+    if (!(info.keys_per_day > 0) || info.headroom_keys == SHMBLOOM_UNKNOWN)
+        return std::nullopt;
+    return static_cast<double>(info.headroom_keys) / info.keys_per_day;
+}
+
 std::vector<std::string> FilterStatus::doubts() const {
     return words_of(info.doubts_text);
 }

@@ -26,6 +26,9 @@ struct FilterStatus {
     int severity() const;                           // 0: live, no warning; higher is worse
 };
 
+// Until the filter holds its capacity at the present pace; nullopt: it does not grow, or nobody knows yet.
+std::optional<double> days_until_full(const shmbloom_info &info);
+
 struct Status {
     std::optional<Listing> place;      // nullopt: no daemon of this boot has been here
     std::vector<FilterStatus> filters; // worst first

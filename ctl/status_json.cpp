@@ -32,6 +32,8 @@ void put_known(Json &json, const shmbloom_info &info) {
     json["headroom_keys"] = json_number(info.headroom_keys);
     json["live_since"] = info.live_since == 0 ? Json{} : json_number(info.live_since);
     json["adds_refused"] = json_number(info.adds_refused);
+    json["keys_per_day"] = json_real(info.keys_per_day);
+    json["full_in_days"] = json_real(days_until_full(info).value_or(-1));
 }
 
 void put_unknown(Json &json) {
@@ -40,7 +42,8 @@ void put_unknown(Json &json) {
                              "generation",    "lineage",       "uuid",         "hash_domain",
                              "key_type",      "normalize",     "durability",   "adds_acknowledged",
                              "adds_new",      "bits_set",      "fill",         "estimated_keys",
-                             "estimated_fpr", "headroom_keys", "live_since",   "adds_refused"})
+                             "estimated_fpr", "headroom_keys", "live_since",   "adds_refused",
+                             "keys_per_day",  "full_in_days"})
         json[name] = nullptr;
 }
 
@@ -53,11 +56,9 @@ void put(Json &json, const FilterStatus &filter) {
         put_known(json, filter.info);
     else
         put_unknown(json);
-    // Nothing on this machine knows how fast a filter fills, or keeps what it was before: null until something does.
-    json["full_in_days"] = nullptr;
     json["wrong_absent"] = json_number(filter.wrong_absents);
     json["would_be_absent"] = nullptr; // each worker counts its own
-    json["previous_generation"] = nullptr;
+    json["previous_generation"] = nullptr; // nothing keeps one yet
     json["handle_doubts"] = filter.handle_doubts();
     json["error"] = json_word(filter.error.c_str());
 }

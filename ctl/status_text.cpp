@@ -98,6 +98,8 @@ std::string detail(const shmbloom_info &info, std::uint64_t now_s) {
     text += std::string{", durability: "} + info.durability;
     if (std::strcmp(info.durability, "memory") == 0)
         text += " (adds outlive the daemon, not a restart of the machine)";
+    if (const auto days = days_until_full(info))
+        text += ", full in " + format_age(static_cast<std::uint64_t>(std::min(*days, 36500.0) * 86'400'000));
     if (info.adds_refused != 0 && info.adds_refused != SHMBLOOM_UNKNOWN)
         text += ", " + format_count(info.adds_refused) + " adds refused";
     return indented(text);

@@ -2,6 +2,7 @@
 #include <chrono>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "filter.h"
 #include "json.h"
@@ -65,7 +66,10 @@ int run(const Where &where, const WaitOptions &options) {
     Watched watched{where, options.name};
     std::string why;
     Outcome failure;
+    std::string said;
     while (!(why = watched.look()).empty() && !(failure = watched.failure())) {
+        if (why != std::exchange(said, why))
+            note("waiting for '" + options.name + "': " + why);
         const std::uint64_t waited_ms = elapsed_ms(begin);
         if (options.timeout_s && waited_ms >= *options.timeout_s * 1000) {
             failure = Failure{Exit::timeout, "'" + options.name + "' is not live after " +

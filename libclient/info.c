@@ -6,7 +6,7 @@
 #include "handle.h"
 
 /* sizeof shmbloom_info in the first version. */
-#define INFO_FIRST_BYTES 1312u
+#define INFO_FIRST_BYTES 1320u
 
 static void copy_text(char *to, size_t size, const char *from) {
     (void)!snprintf(to, size, "%s", from);
@@ -19,7 +19,7 @@ static void fill_unknown(shmbloom_info *info) {
     info->adds_acknowledged = info->adds_new = info->adds_refused = SHMBLOOM_UNKNOWN;
     info->estimated_keys = info->headroom_keys = SHMBLOOM_UNKNOWN;
     info->wrong_absents_of_all = SHMBLOOM_UNKNOWN;
-    info->fpr = info->estimated_fpr = info->fill = -1;
+    info->fpr = info->estimated_fpr = info->fill = info->keys_per_day = -1;
     info->heartbeat_age_ms = info->daemon_pid = SHMBLOOM_UNKNOWN;
 }
 
@@ -44,6 +44,7 @@ static void fill_from_slot(shmbloom_info *info, const struct shmbloom_slot *slot
     info->wrong_absents_of_all = slot->wrong_absents;
     info->estimated_keys = slot->estimated_keys;
     info->estimated_fpr = slot->estimated_fpr;
+    info->keys_per_day = slot->keys_per_day;
     info->headroom_keys = slot->capacity > slot->estimated_keys ? slot->capacity - slot->estimated_keys : 0;
     info->live_since = slot->live_since;
     for (unsigned i = 0; i < SHMBLOOM_DOUBT_COUNT; i++)

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sys/clock.h"
+
 namespace shmbloom {
 
 Gates Filter::gates(Control &control) const {
@@ -69,11 +71,16 @@ shmbloom_slot Filter::picture(const Registry &registry) const {
     slot_content.estimated_keys = estimated_keys_;
     slot_content.estimated_fpr = estimated_fpr_;
     slot_content.wrong_absents = wrong_absents;
+    slot_content.keys_per_day = growth_.keys_per_day();
     return slot_content;
 }
 
 void Filter::show_status(Control &control, const Registry &registry) {
     estimate();
+    if (record.doubts.empty())
+        growth_.observe(boottime_ns() / 1'000'000'000, estimated_keys_);
+    else
+        growth_.forget();
     control.write_status(slot, picture(registry));
 }
 

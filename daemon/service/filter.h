@@ -6,6 +6,7 @@
 #include <span>
 
 #include "disk/registry.h"
+#include "service/growth_rate.h"
 #include "service/loads.h"
 #include "store/control.h"
 #include "store/gate.h"
@@ -42,12 +43,14 @@ class Filter {
     std::uint64_t bits() const;
     std::uint64_t estimated_keys() const { return estimated_keys_; }
     double estimated_fpr() const { return estimated_fpr_; }
+    double keys_per_day() const { return growth_.keys_per_day(); }
 
   private:
     void estimate();
     std::uint64_t estimated_from_bits_ = UINT64_MAX;
     std::uint64_t estimated_keys_ = 0;
     double estimated_fpr_ = 0;
+    GrowthRate growth_;
 };
 
 } // namespace shmbloom

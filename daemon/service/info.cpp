@@ -58,6 +58,7 @@ Fields filter_info(const Filter &filter, Control &control, const Registry &regis
             {"headroom_keys", known(number(record.capacity - std::min(record.capacity, keys)))},
             {"live_since", record.live_since == 0 ? std::nullopt : std::optional{number(record.live_since)}},
             {"adds_refused", number(filter.adds_refused)},
+            {"keys_per_day", known(real(filter.keys_per_day()))},
             {"wrong_absent", number(filter.wrong_absents)},
             {"growable", record.growable ? "1" : "0"},
             {"expansion", number(record.expansion)}};

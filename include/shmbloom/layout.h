@@ -149,7 +149,8 @@ struct shmbloom_slot {
     uint64_t estimated_keys;
     double estimated_fpr;
     uint64_t wrong_absents;
-    uint8_t zero_counters[72];
+    double keys_per_day; /* new keys, over the last day at most; 0: none, or not known yet */
+    uint8_t zero_counters[64];
 };
 
 struct shmbloom_segment_header {
@@ -217,6 +218,7 @@ SHMBLOOM_ASSERT_LAYOUT(offsetof(struct shmbloom_slot, bits_set) == 384);
 SHMBLOOM_ASSERT_LAYOUT(offsetof(struct shmbloom_slot, adds_refused) == 408);
 SHMBLOOM_ASSERT_LAYOUT(offsetof(struct shmbloom_slot, estimated_fpr) == 424);
 SHMBLOOM_ASSERT_LAYOUT(offsetof(struct shmbloom_slot, wrong_absents) == 432);
+SHMBLOOM_ASSERT_LAYOUT(offsetof(struct shmbloom_slot, keys_per_day) == 440);
 
 SHMBLOOM_ASSERT_LAYOUT(sizeof(struct shmbloom_segment_header) == 384);
 SHMBLOOM_ASSERT_LAYOUT(offsetof(struct shmbloom_segment_header, state_uuid) == 32);

@@ -22,7 +22,7 @@
  *     `answers` is not NULL itself.
  *     A key's data may be NULL when its size is 0; packed bytes may be NULL when every key has size 0.
  * 10. Between the two lines "cut here" stand plain declarations without macros, for the ffi.cdef of LuaJIT and Python's
- *     cffi, and PHP's FFI::cdef: cut them out and load libshmbloom.so.0.
+ *     cffi, and PHP's FFI::cdef: cut them out and load libshmbloom.so.1.
  */
 #ifndef SHMBLOOM_H
 #define SHMBLOOM_H
@@ -151,6 +151,7 @@ typedef struct shmbloom_info {
     uint64_t false_positives; /* shmbloom_report_missing, and a live filter says "maybe" */
     uint64_t wrong_absents_of_all; /* wrong_absent of every handle on this machine, as the daemon was told */
     char runtime_dir[256];
+    double keys_per_day;     /* new keys, over the last day at most; 0: none, or not known yet; negative: unknown */
 } shmbloom_info;
 
 /* Opens the filter `name` (1 to 64 of A-Z a-z 0-9 . _ : -). `options` may be NULL. Succeeds also while the filter is in

@@ -49,7 +49,7 @@ AT(shmbloom_options, audit_one_in, 28);
 AT(shmbloom_options, error_text, 32);
 AT(shmbloom_options, error_text_size, 40);
 
-ASSERT(sizeof(shmbloom_info) == 1312);
+ASSERT(sizeof(shmbloom_info) == 1320);
 AT(shmbloom_info, struct_size, 0);
 AT(shmbloom_info, live, 4);
 AT(shmbloom_info, name, 8);
@@ -95,3 +95,4 @@ AT(shmbloom_info, wrong_absent, 1032);
 AT(shmbloom_info, false_positives, 1040);
 AT(shmbloom_info, wrong_absents_of_all, 1048);
 AT(shmbloom_info, runtime_dir, 1056);
+AT(shmbloom_info, keys_per_day, 1312);

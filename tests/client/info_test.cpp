@@ -19,6 +19,7 @@ TEST(Info, DescribesALiveFilter) {
     slot->adds_new = 20;
     slot->adds_refused = 10;
     slot->wrong_absents = 3;
+    slot->keys_per_day = 1234.5;
     slot->estimated_keys = 400;
     slot->estimated_fpr = 0.001;
     slot->live_since = 1700000000;
@@ -49,6 +50,7 @@ TEST(Info, DescribesALiveFilter) {
     EXPECT_EQ(i.adds_new, 20u);
     EXPECT_EQ(i.adds_refused, 10u);
     EXPECT_EQ(i.wrong_absents_of_all, 3u);
+    EXPECT_EQ(i.keys_per_day, 1234.5);
     EXPECT_EQ(i.estimated_keys, 400u);
     EXPECT_EQ(i.headroom_keys, 600u);
     EXPECT_EQ(i.estimated_fpr, 0.001);

@@ -99,6 +99,8 @@ TEST(Options, LoadTakesExactlyOneSource) {
     EXPECT_TRUE(says(refusal({"load", "links", "a", "b"}), "load NAME"));
     EXPECT_TRUE(says(refusal({"load", "links", "--exec", "psql"}), "--exec -- CMD"));
     EXPECT_TRUE(says(refusal({"load", "links", "--exec", "--"}), "--exec -- CMD"));
+    EXPECT_TRUE(says(refusal({"load", "links", "--", "psql", "-qAtc", "..."}), "only behind --exec --"));
+    EXPECT_TRUE(says(refusal({"load", "links", "psql", "-qAtc", "..."}), "a command goes behind --exec --"));
     EXPECT_TRUE(says(refusal({"load", "links", "-", "--exec", "--", "psql"}), "--exec -- CMD"));
 }
 

@@ -176,6 +176,7 @@ TEST(StatusJson, HasEveryFieldOfTheListAndIdsAsText) {
                               "normalize",
                               "durability",
                               "adds_acknowledged",
+                              "keys_per_day",
                               "full_in_days",
                               "wrong_absent",
                               "would_be_absent",
@@ -197,6 +198,16 @@ TEST(StatusJson, HasEveryFieldOfTheListAndIdsAsText) {
     EXPECT_EQ(json["generation"], "14");
     EXPECT_EQ(json["capacity"], 400'000'000);
     EXPECT_EQ(json["live_since"], nullptr);
+}
+
+TEST(StatusJson, FullInDaysFollowsThePace) {
+    FilterStatus filter = live_filter("links");
+    EXPECT_EQ(nlohmann::json::parse(status_json(filter))["full_in_days"], nullptr);
+    filter.info.keys_per_day = 1'000'000;
+    EXPECT_DOUBLE_EQ(nlohmann::json::parse(status_json(filter))["full_in_days"], 99.8);
+    EXPECT_TRUE(says(status_text({}, filter, kNow), "full in 99 d"));
+    filter.info.headroom_keys = SHMBLOOM_UNKNOWN;
+    EXPECT_EQ(nlohmann::json::parse(status_json(filter))["full_in_days"], nullptr);
 }
 
 TEST(StatusJson, UnknownIsNull) {
