@@ -18,4 +18,10 @@ inline std::uint64_t unix_seconds() {
     return static_cast<std::uint64_t>(::time(nullptr));
 }
 
+inline std::uint64_t unix_ns() {
+    timespec now{};
+    ::clock_gettime(CLOCK_REALTIME, &now);
+    return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
 } // namespace shmbloom

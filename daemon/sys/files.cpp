@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "sys/crash_point.h"
+#include "sys/disk.h"
 #include "sys/os_error.h"
 
 namespace shmbloom {
@@ -11,17 +12,6 @@ namespace {
 
 FileId id_of(const struct stat &status) {
     return {static_cast<std::uint64_t>(status.st_dev), static_cast<std::uint64_t>(status.st_ino)};
-}
-
-void write_all(int fd, std::string_view content, std::string_view path) {
-    while (!content.empty()) {
-        const ssize_t n = ::write(fd, content.data(), content.size());
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            throw_errno("write", path);
-        content.remove_prefix(static_cast<std::size_t>(n));
-    }
 }
 
 } // namespace
@@ -72,21 +62,16 @@ void replace_file(int folder, const std::string &name, std::string_view content,
                   std::string_view folder_path) {
     const std::string path = std::string{folder_path} + "/" + name;
     const std::string temporary = name + ".new";
-    const UniqueFd fd{
-        ::openat(folder, temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode)};
-    if (!fd)
-        throw_errno("write", path + ".new");
+    const UniqueFd fd = open_on_disk(folder, temporary, O_WRONLY | O_CREAT | O_TRUNC, mode, path + ".new");
     if (::fchmod(fd.get(), mode) != 0)
         throw_errno("set the mode of", path + ".new");
-    write_all(fd.get(), content, path + ".new");
-    if (::fsync(fd.get()) != 0)
-        throw_errno("sync", path + ".new");
+    write_at(fd.get(), bytes_of(content), 0, path + ".new");
+    sync_to_disk(fd.get(), path + ".new");
     crash_point("file.written");
-    if (::renameat(folder, temporary.c_str(), folder, name.c_str()) != 0)
+    if (disk().rename(folder, temporary.c_str(), name.c_str()) != 0)
         throw_errno("rename into place", path);
     crash_point("file.renamed");
-    if (::fsync(folder) != 0)
-        throw_errno("sync the folder", folder_path);
+    sync_to_disk(folder, folder_path);
 }
 
 bool make_folder(const std::string &path, mode_t mode) {
@@ -98,6 +83,8 @@ bool make_folder(const std::string &path, mode_t mode) {
         // mkdir's mode is cut by the umask.
         if (::chmod(path.c_str(), mode) != 0)
             throw_errno("set the mode of", path);
+        // Else the folder itself, with all that is in it, may be gone after a power loss.
+        sync_to_disk(open_folder(parent.empty() ? "." : parent.string()).get(), parent.string());
         return true;
     }
     if (errno != EEXIST)

@@ -117,6 +117,13 @@ std::string TestInstance::must_ctl(const std::vector<std::string> &arguments, co
     return finished.output;
 }
 
+void TestInstance::create(const std::string &name, const std::vector<std::string> &words) {
+    std::vector<std::string_view> command{"SB.CREATE", name};
+    command.insert(command.end(), words.begin(), words.end());
+    if (const Wire::Reply reply = wire().call(command); reply.is_error())
+        throw std::runtime_error{"'" + name + "' was not created: " + reply.text};
+}
+
 std::string TestInstance::registry() const {
     const std::string path = state_dir() + "/registry.json";
     if (!std::filesystem::is_regular_file(path))

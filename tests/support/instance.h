@@ -66,6 +66,8 @@ class TestInstance {
     std::string must_ctl(const std::vector<std::string> &arguments, const std::string &input = "");
 
     Wire wire() { return Wire{runtime_dir()}; }
+    // SB.CREATE with these words behind the name; throws what the daemon says against it.
+    void create(const std::string &name, const std::vector<std::string> &words);
     std::map<std::string, std::string> info(const std::string &name); // SB.INFO; empty: no such filter
 
     std::vector<std::string> segment_names() const; // in /dev/shm, of this instance, without the slash, sorted

@@ -102,19 +102,16 @@ TEST(ReplaceFile, IsSeenWholeByWhoReadsMeanwhile) {
     writer.join();
 }
 
-// Run by the tests below in a process of its own, which is killed at a named step.
-TEST(ReplaceFile, DISABLED_InAProcessThatIsKilled) {
-    const std::string path = ::getenv("SHMBLOOM_TEST_FOLDER");
-    replace_file(open_folder(path).get(), "file", "new", 0600, path);
+// In a process of its own, which is killed at a named step.
+test::Process::Exit replace_in_child(const TempFolder &folder, const char *step) {
+    test::Process process{{SYS_TEST_CHILD, "replace", folder.path()}, {{"SHMBLOOM_CRASH_AT", step}}};
+    return process.wait();
 }
 
 std::optional<std::string> content_after_kill_at(const char *step) {
     const TempFolder folder;
     replace_file(open_folder(folder.path()).get(), "file", "old", 0600, folder.path());
-    test::Process process{{"/proc/self/exe", "--gtest_also_run_disabled_tests",
-                           "--gtest_filter=ReplaceFile.DISABLED_InAProcessThatIsKilled"},
-                          {{"SHMBLOOM_TEST_FOLDER", folder.path()}, {"SHMBLOOM_CRASH_AT", step}}};
-    EXPECT_EQ(process.wait().signal, SIGKILL) << step;
+    EXPECT_EQ(replace_in_child(folder, step).signal, SIGKILL) << step;
     return read_file(folder / "file");
 }
 
@@ -129,11 +126,7 @@ TEST(ReplaceFile, KilledAfterTheRenameLeavesTheNewOne) {
 TEST(CrashPoint, IsReachedTheNthTimeThatIsAskedFor) {
     EXPECT_EQ(content_after_kill_at("file.written:1"), "old");
     const TempFolder folder;
-    const auto finished =
-        test::run({"/proc/self/exe", "--gtest_also_run_disabled_tests",
-                   "--gtest_filter=ReplaceFile.DISABLED_InAProcessThatIsKilled"},
-                  "", {{"SHMBLOOM_TEST_FOLDER", folder.path()}, {"SHMBLOOM_CRASH_AT", "file.written:2"}});
-    EXPECT_EQ(finished.code, 0);
+    EXPECT_EQ(replace_in_child(folder, "file.written:2").code, 0);
     EXPECT_EQ(read_file(folder / "file"), "new");
 }
 
