@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "disk/journal_file.h"
+#include "shmbloom/layout.h"
 #include "shmbloom/probe.h"
 #include "sys/files.h"
 #include "sys/uuid.h"
@@ -16,6 +18,19 @@ namespace shmbloom {
 struct DoubtRecord {
     std::uint64_t since = 0; // unix seconds
     std::string text;        // why, for people
+};
+
+// A snapshot exists when it stands here.
+struct SnapshotRecord {
+    std::uint64_t number = 0;
+    Lsn s = 0;   // where replay starts
+    Lsn end = 0; // the journal was synced below
+    std::uint64_t begun = 0; // unix seconds of S
+    std::uint64_t lineage = 0;
+    std::uint64_t bulk_acts = 0;
+    std::uint64_t bytes = 0;
+
+    friend bool operator==(const SnapshotRecord &, const SnapshotRecord &) = default;
 };
 
 struct FilterRecord {
@@ -31,6 +46,7 @@ struct FilterRecord {
     std::uint32_t key_type = 0;
     bool growable = false;      // as asked; nothing grows yet
     std::uint32_t expansion = 2; // by what factor, as asked
+    std::uint32_t durability = SHMBLOOM_DURABILITY_MEMORY;
 
     std::uint64_t generation = 0; // 0: none has been completed yet
     std::uint64_t lineage = 0;
@@ -40,6 +56,11 @@ struct FilterRecord {
     std::uint64_t live_since = 0;
     std::uint64_t adds_acknowledged = 0; // as of this write; the newest number stands in the control slot
     std::uint64_t adds_new = 0;
+    Lsn created = 1;             // no frame of it lies below
+    std::uint64_t bulk_acts = 0; // times that bits came without frames; a snapshot with fewer is not restored
+    std::vector<SnapshotRecord> snapshots; // of this lineage, oldest first
+
+    bool is_journalled() const { return durability != SHMBLOOM_DURABILITY_MEMORY; }
 
     std::uint32_t doubt_bits() const {
         std::uint32_t bits = 0;
@@ -56,6 +77,18 @@ struct EndingSegment {
     std::uint64_t generation = 0;
     FileId segment;
     bool gate_ended = false; // its gate was 0 before this was written
+};
+
+// Dropped, but its last snapshot is kept for a day.
+struct DroppedFilter {
+    std::uint64_t since = 0;
+    FilterRecord record;
+};
+
+struct JournalRecord {
+    std::vector<JournalFileRecord> files; // named before their first frame
+    std::uint64_t next_number = 1;
+    Lsn end = 1; // at a clean stop: every LSN below is synced
 };
 
 // Readers may exist that nobody can reach. By name: outlives drop, re-creation and restart, until another boot.
@@ -85,6 +118,10 @@ struct Registry {
     std::vector<FilterRecord> filters;
     std::vector<EndingSegment> ending;
     std::map<std::string, AddsRefused> adds_refused;
+    JournalRecord journal;
+    std::uint64_t next_snapshot_number = 1;
+    DoubtRecord degraded; // a sync failed since: until a full snapshot of each filter. since 0: no
+    std::vector<DroppedFilter> dropped;
 };
 
 // The file's text, with its checksum.

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "sys/crash_point.h"
+#include "sys/disk.h"
 #include "sys/os_error.h"
 
 namespace shmbloom {
@@ -29,10 +30,24 @@ std::string check_mode(const std::string &path) {
 
 StateFolder::StateFolder(const std::string &path, const std::string &instance)
     : path_{path}, is_new_{make_folder(path, 0700)}, folder_{open_folder(check_mode(path))},
-      lock_{path + "/lock", "instance '" + instance + "'"} {}
+      lock_{take_lock(instance)} {}
 
-void StateFolder::remove() const {
-    ::unlinkat(folder_.get(), "lock", 0);
+LockFile StateFolder::take_lock(const std::string &instance) const {
+    try {
+        return LockFile{path_ + "/lock", "instance '" + instance + "'"};
+    } catch (const std::system_error &) {
+        remove_if_unused();
+        throw;
+    }
+}
+
+// Nothing in it was of use to anybody yet: not even the seed, which no key has met.
+void StateFolder::remove_if_unused() const {
+    if (!is_new_ || ::faccessat(folder_.get(), kRegistry, F_OK, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT)
+        return;
+    for (const char *name : {"registry.json.new", "seed.new", kSeed, "lock"})
+        ::unlinkat(folder_.get(), name, 0);
+    remove_subfolder("journal");
     ::rmdir(path_.c_str());
 }
 
@@ -63,6 +78,19 @@ void StateFolder::write_registry(const Registry &registry) const {
     crash_point("registry.before");
     replace_file(folder_.get(), kRegistry, encode_registry(registry), 0600, path_);
     crash_point("registry.durable");
+}
+
+UniqueFd StateFolder::open_subfolder(const std::string &name) const {
+    const std::string path = path_ + "/" + name;
+    if (disk().make_folder(folder_.get(), name.c_str(), 0700) == 0)
+        sync_to_disk(folder_.get(), path_);
+    else if (errno != EEXIST)
+        throw_errno("make the folder", path);
+    return open_on_disk(folder_.get(), name, O_RDONLY | O_DIRECTORY, 0, path);
+}
+
+void StateFolder::remove_subfolder(const std::string &name) const {
+    ::unlinkat(folder_.get(), name.c_str(), AT_REMOVEDIR);
 }
 
 std::optional<StateFolder::Seed> StateFolder::read_seed(const std::string &seed_file) const {

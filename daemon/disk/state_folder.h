@@ -16,13 +16,17 @@ class StateFolder {
 
     const std::string &path() const { return path_; }
     bool is_new() const { return is_new_; } // made by this call
-    void remove() const; // only while it is new and holds nothing but the lock
+    void remove_if_unused() const;           // when it is new and no registry has come into it
     FileId id() const { return file_id(folder_.get()); }
     // The lock in this very folder, wherever it was moved to, is still the one that is held.
     bool holds_lock() const;
 
     std::optional<Registry> read_registry() const; // nullopt: there is none
     void write_registry(const Registry &registry) const; // durable on return; throws std::system_error
+
+    // `<state folder>/<name>`, made (0700, durable) when it is missing. Throws std::system_error.
+    UniqueFd open_subfolder(const std::string &name) const;
+    void remove_subfolder(const std::string &name) const; // when it is empty
 
     struct Seed {
         std::uint64_t seed;
@@ -35,6 +39,8 @@ class StateFolder {
     Seed make_seed() const; // from the system's random source, kept in `<state folder>/seed`, 0600
 
   private:
+    LockFile take_lock(const std::string &instance) const;
+
     std::string path_;
     bool is_new_;
     UniqueFd folder_;

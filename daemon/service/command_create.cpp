@@ -1,8 +1,9 @@
-// SB.CREATE, BF.RESERVE, SB.DROP.
+// SB.CREATE, BF.RESERVE, SB.DROP, SB.SNAPSHOT.
 #include "service/dispatcher.h"
 #include "service/names.h"
 #include "service/replies.h"
 #include "service/usages.h"
+#include "store/durability.h"
 
 namespace shmbloom {
 namespace {
@@ -33,6 +34,11 @@ std::string read_option(CreateRequest &request, std::string_view option, std::st
         request.normalization = bits.value_or(0);
         return bits ? "" : bad("trim, lower or trim,lower");
     }
+    if (is_word(option, "DURABILITY")) {
+        const auto durability = parse_durability(value);
+        request.durability = durability.value_or(0);
+        return durability ? "" : bad("durable, logged or memory");
+    }
     if (is_word(option, "KEYTYPE")) {
         const auto type = parse_key_type(value);
         request.key_type = type.value_or(0);
@@ -59,10 +65,7 @@ void Dispatcher::create(const Call &call) {
             return call.reply(reply::error("RANGE", wrong));
         i += 2;
     }
-    instance_.create(request, [this, done = call.done, name = request.name](const std::optional<Failure> &failure) {
-        const Filter *const filter = failure ? nullptr : instance_.find(name);
-        done({to_reply(failure, filter != nullptr ? info_reply(*filter) : reply::simple("OK"))});
-    });
+    instance_.create(request, reply_info(call, request.name));
 }
 
 // RedisBloom's command, but for one thing: the filter is warming until its source was loaded, or SB.LIVE said so.
@@ -95,6 +98,10 @@ void Dispatcher::reserve(const Call &call) {
 
 void Dispatcher::drop(const Call &call) {
     instance_.drop(std::string{call.arguments[1]}, reply_ok(call));
+}
+
+void Dispatcher::snapshot(const Call &call) {
+    instance_.snapshot(call.arguments[1], reply_ok(call));
 }
 
 } // namespace shmbloom

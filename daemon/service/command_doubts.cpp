@@ -64,8 +64,9 @@ void Dispatcher::pause(const Call &call) {
     std::string why;
     for (std::size_t i = 2; i < call.arguments.size(); i++)
         why.append(why.empty() ? "" : " ").append(call.arguments[i]);
-    if (why.size() > 200 || why.find_first_of("\r\n") != std::string::npos)
-        return call.reply(reply::error("RANGE", "the reason is one line of at most 200 bytes"));
+    // The registry is JSON: a reason that is no text would keep every change of every filter from the disk.
+    if (why.size() > 200 || why.find_first_of("\r\n") != std::string::npos || !is_utf8(why))
+        return call.reply(reply::error("RANGE", "the reason is one line of at most 200 bytes, in UTF-8"));
     instance_.pause(call.arguments[1], why.empty() ? "paused by an operator" : why, reply_ok(call));
 }
 

@@ -43,11 +43,11 @@ std::optional<Failure> hash_keys(const Filter &filter, std::uint64_t seed,
 }
 
 // One answer as an integer, several as an array of integers.
-std::string integers(std::string_view command, const std::vector<std::uint8_t> &answers) {
+std::string integers(std::string_view command, std::string_view answers) {
     if (!is_word(command, "BF.MADD") && !is_word(command, "BF.MEXISTS"))
         return reply::integer(answers[0]);
     std::string text = reply::array(answers.size());
-    for (const std::uint8_t answer : answers)
+    for (const char answer : answers)
         text += reply::integer(answer);
     return text;
 }
@@ -70,10 +70,10 @@ void Dispatcher::addh(const Call &call) {
     // The request's bytes have no alignment.
     std::vector<std::uint64_t> hashes(count);
     std::memcpy(hashes.data(), bytes.data(), bytes.size());
-    std::string answers(count, '\2');
-    const auto failure = instance_.add(call.session, call.arguments[1], *hash_domain, hashes,
-                                       reinterpret_cast<std::uint8_t *>(answers.data()));
-    call.reply(to_reply(failure, reply::bulk(answers)));
+    instance_.add(call.session, call.arguments[1], *hash_domain, hashes,
+                  [done = call.done](const std::optional<Failure> &failure, const std::string &answers) {
+                      done({to_reply(failure, reply::bulk(answers))});
+                  });
 }
 
 void Dispatcher::report(const Call &call) {
@@ -82,10 +82,10 @@ void Dispatcher::report(const Call &call) {
     const auto generation = parse_unsigned(call.arguments[4]);
     if (!hash_domain || !hash || !generation)
         return call.reply(to_reply(bad_domain(), ""));
-    std::uint8_t answer = 2;
-    const auto failure =
-        instance_.report_wrong_absent(call.session, call.arguments[1], *hash_domain, *hash, *generation, &answer);
-    call.reply(to_reply(failure, reply::integer(answer)));
+    instance_.report_wrong_absent(call.session, call.arguments[1], *hash_domain, *hash, *generation,
+                                  [done = call.done](const std::optional<Failure> &failure, const std::string &answers) {
+                                      done({to_reply(failure, failure ? "" : reply::integer(answers[0]))});
+                                  });
 }
 
 void Dispatcher::bf_add(const Call &call) {
@@ -93,15 +93,16 @@ void Dispatcher::bf_add(const Call &call) {
     if (filter == nullptr)
         return call.reply(to_reply(not_found(call.arguments[1]), ""));
     std::vector<std::uint64_t> hashes;
-    auto failure = hash_keys(*filter, instance_.registry().seed, call.arguments, hashes);
-    std::vector<std::uint8_t> answers(hashes.size(), 2);
-    if (!failure)
-        failure =
-            instance_.add(call.session, call.arguments[1], instance_.hash_domain(*filter), hashes, answers.data());
-    // 1 only where the key is certainly new.
-    for (std::uint8_t &answer : answers)
-        answer = answer == 0 ? 1 : 0;
-    call.reply(to_reply(failure, failure ? "" : integers(call.arguments[0], answers)));
+    if (const auto failure = hash_keys(*filter, instance_.registry().seed, call.arguments, hashes))
+        return call.reply(to_reply(failure, ""));
+    instance_.add(call.session, call.arguments[1], instance_.hash_domain(*filter), hashes,
+                  [done = call.done, command = std::string{call.arguments[0]}](const std::optional<Failure> &failure,
+                                                                               std::string answers) {
+                      // 1 only where the key is certainly new.
+                      for (char &answer : answers)
+                          answer = answer == 0 ? 1 : 0;
+                      done({to_reply(failure, failure ? "" : integers(command, answers))});
+                  });
 }
 
 // 1 while the filter is in doubt: this protocol has no word for "unverified".
@@ -111,10 +112,10 @@ void Dispatcher::bf_exists(const Call &call) {
         return call.reply(to_reply(not_found(call.arguments[1]), ""));
     std::vector<std::uint64_t> hashes;
     const auto failure = hash_keys(*filter, instance_.registry().seed, call.arguments, hashes);
-    std::vector<std::uint8_t> answers(hashes.size(), 1);
+    std::string answers(hashes.size(), '\1');
     if (!failure && filter->segment && filter->gates(instance_.control()).doubts() == 0)
         for (std::size_t i = 0; i < hashes.size(); i++)
-            answers[i] = filter->segment->contains(hashes[i]) ? 1 : 0;
+            answers[i] = filter->segment->contains(hashes[i]) ? '\1' : '\0';
     call.reply(to_reply(failure, failure ? "" : integers(call.arguments[0], answers)));
 }
 

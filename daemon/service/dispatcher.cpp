@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "service/replies.h"
+#include "service/state.h"
 #include "service/usages.h"
 #include "shmbloom/version.h"
 #include "sys/log.h"
@@ -36,9 +37,14 @@ const std::vector<Dispatcher::Command> &Dispatcher::commands() {
         {"HELLO", 1, 2, false, &Dispatcher::hello, "HELLO [2]"},
         {"COMMAND", 1, many, false, &Dispatcher::command, "COMMAND [COUNT|DOCS|INFO ...]"},
         {"SB.INFO", 1, 2, false, &Dispatcher::info, "SB.INFO [name]"},
-        {"SB.CREATE", 6, 13, true, &Dispatcher::create, kCreateUsage},
+        {"SB.STATE", 1, 1, false, &Dispatcher::state, "SB.STATE"},
+        {"SB.CREATE", 6, 15, true, &Dispatcher::create, kCreateUsage},
         {"BF.RESERVE", 4, 7, true, &Dispatcher::reserve, kReserveUsage},
         {"SB.DROP", 2, 2, true, &Dispatcher::drop, "SB.DROP name"},
+        {"SB.SNAPSHOT", 2, 2, true, &Dispatcher::snapshot, "SB.SNAPSHOT name|*"},
+        {"SB.UNDROP", 1, 2, true, &Dispatcher::undrop, "SB.UNDROP [name]"},
+        {"SB.IMPORT", 3, 3, true, &Dispatcher::import, "SB.IMPORT name file"},
+        {"SB.JOURNAL", 4, 4, true, &Dispatcher::journal, "SB.JOURNAL name hash_domain hash"},
         {"SB.LOAD", 3, 5, true, &Dispatcher::load, kLoadUsage},
         {"SB.LIVE", 3, 4, true, &Dispatcher::live, kLiveUsage},
         {"SB.PAUSE", 2, many, true, &Dispatcher::pause, "SB.PAUSE name|* [why ...]"},
@@ -139,6 +145,10 @@ void Dispatcher::info(const Call &call) {
             count++;
         }
     call.reply(reply::array(count) + text);
+}
+
+void Dispatcher::state(const Call &call) {
+    call.reply(fields_reply(instance_state(instance_, options_)));
 }
 
 } // namespace shmbloom

@@ -34,6 +34,7 @@ class Dispatcher : public net::Handler {
     bool is_admin(const net::Peer &peer) const;
     std::string info_reply(const Filter &filter) const;
     Instance::Done reply_ok(const Call &call) const; // +OK or the failure
+    Instance::Done reply_info(const Call &call, std::string_view name) const; // SB.INFO of it, or the failure
 
     // dispatcher.cpp
     void ping(const Call &call);
@@ -41,10 +42,16 @@ class Dispatcher : public net::Handler {
     void hello(const Call &call);
     void command(const Call &call);
     void info(const Call &call);
+    void state(const Call &call);
     // command_create.cpp
     void create(const Call &call);
     void reserve(const Call &call);
     void drop(const Call &call);
+    void snapshot(const Call &call);
+    // command_recover.cpp
+    void undrop(const Call &call);
+    void import(const Call &call);
+    void journal(const Call &call);
     // command_keys.cpp
     void addh(const Call &call);
     void report(const Call &call);

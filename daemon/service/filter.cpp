@@ -25,16 +25,21 @@ SegmentIdentity Filter::identity(const Registry &registry, std::uint64_t generat
             .shape = record.shape};
 }
 
-void Filter::add(Control &control, std::span<const std::uint64_t> hashes, std::uint8_t *answers) {
+void Filter::set_bits(Control &control, std::span<const std::uint64_t> hashes, std::uint8_t *answers) {
     const bool live = gates(control).doubts() == 0;
+    if (next_segment)
+        next_segment->add(hashes, answers);
     bits_set += segment->add(hashes, answers);
-    record.adds_acknowledged += hashes.size();
-    record.adds_new += static_cast<std::uint64_t>(std::count(answers, answers + hashes.size(), std::uint8_t{0}));
     if (!live)
         std::fill_n(answers, hashes.size(), std::uint8_t{2});
     // Shown at once, so that a kill between two heartbeats loses no count.
+    shmbloom_store_field(&control.slot(slot)->bits_set, bits_set);
+}
+
+void Filter::count_acknowledged(Control &control, std::uint64_t acknowledged, std::uint64_t added) {
+    record.adds_acknowledged += acknowledged;
+    record.adds_new += added;
     shmbloom_slot *const shown = control.slot(slot);
-    shmbloom_store_field(&shown->bits_set, bits_set);
     shmbloom_store_field(&shown->adds_acknowledged, record.adds_acknowledged);
     shmbloom_store_field(&shown->adds_new, record.adds_new);
 }
@@ -54,7 +59,7 @@ shmbloom_slot Filter::picture(const Registry &registry) const {
     slot_content.capacity = record.capacity;
     slot_content.fpr = record.fpr;
     slot_content.layout = record.shape.layout;
-    slot_content.durability = SHMBLOOM_DURABILITY_MEMORY;
+    slot_content.durability = record.durability;
     slot_content.growable = record.growable ? 1 : 0;
     slot_content.warnings = warnings;
     slot_content.lineage = record.lineage;

@@ -17,7 +17,8 @@ namespace shmbloom {
 class Filter {
   public:
     FilterRecord record;
-    std::unique_ptr<Segment> segment;       // null: none could be made; adds are refused
+    std::shared_ptr<Segment> segment;       // null: none could be made; adds are refused
+    std::shared_ptr<Segment> next_segment;  // of a generation that is being made: fed as well
     std::size_t slot = SHMBLOOM_SLOT_COUNT; // SHMBLOOM_SLOT_COUNT: not published
     bool changing = false;                  // a change waits for the registry: no other may begin
     std::uint32_t warnings = 0;
@@ -25,14 +26,20 @@ class Filter {
     std::uint64_t wrong_absents = 0; // reported by workers
     std::uint64_t bits_set = 0;
     std::uint64_t huge_page_bytes = 0; // as of when the segment was made or taken over
+    std::uint64_t hashes_since_snapshot = 0; // in the journal: what a restore would replay
+    std::uint64_t complete_until = 0; // unix seconds: lossy, but every add of before is in it; 0: unknown
+    std::uint64_t no_snapshot_before = 0;    // unix seconds: the last one failed
+    std::uint64_t no_renewal_before = 0;     // the same of a copy to a new generation
     Loads loads;
 
     bool is_published() const { return slot != SHMBLOOM_SLOT_COUNT; }
     Gates gates(Control &control) const;
     SegmentIdentity identity(const Registry &registry, std::uint64_t generation) const;
 
-    // Sets the bits and counts. answers[i]: 0 absent before, 1 maybe, 2 unverified. The filter must have a segment.
-    void add(Control &control, std::span<const std::uint64_t> hashes, std::uint8_t *answers);
+    // Sets the bits. answers[i]: 0 absent before, 1 maybe, 2 unverified. The filter must have a segment.
+    void set_bits(Control &control, std::span<const std::uint64_t> hashes, std::uint8_t *answers);
+    // Counts adds that are acknowledged now; `added` of them were new.
+    void count_acknowledged(Control &control, std::uint64_t acknowledged, std::uint64_t added);
 
     // The picture of this filter for its slot; the gate is left out.
     shmbloom_slot picture(const Registry &registry) const;

@@ -4,6 +4,7 @@
 
 #include "service/names.h"
 #include "store/doubt.h"
+#include "store/durability.h"
 
 namespace shmbloom {
 namespace {
@@ -30,6 +31,10 @@ Fields filter_info(const Filter &filter, Control &control, const Registry &regis
     const auto known = [has_bits](std::string text) {
         return has_bits ? std::optional{std::move(text)} : std::nullopt;
     };
+    const auto of_last = [&record](std::uint64_t SnapshotRecord::*field) {
+        return record.snapshots.empty() ? std::nullopt : std::optional{number(record.snapshots.back().*field)};
+    };
+    const std::uint32_t doubts_without_pause = doubts & ~std::uint32_t{SHMBLOOM_DOUBT_PAUSED};
     return {{"name", record.name},
             {"live", doubts == 0 ? "1" : "0"},
             {"doubts", join_names(kDoubtNames, doubts)},
@@ -48,7 +53,7 @@ Fields filter_info(const Filter &filter, Control &control, const Registry &regis
             {"hash_domain", to_hex(filter.identity(registry, record.generation).hash_domain())},
             {"key_type", std::string{key_type_text(record.key_type)}},
             {"normalize", std::string{normalization_text(record.normalization)}},
-            {"durability", "memory"},
+            {"durability", std::string{durability_text(record.durability)}},
             {"adds_acknowledged", number(record.adds_acknowledged)},
             {"adds_new", number(record.adds_new)},
             {"bits_set", known(number(filter.bits_set))},
@@ -61,7 +66,15 @@ Fields filter_info(const Filter &filter, Control &control, const Registry &regis
             {"keys_per_day", known(real(filter.keys_per_day()))},
             {"wrong_absent", number(filter.wrong_absents)},
             {"growable", record.growable ? "1" : "0"},
-            {"expansion", number(record.expansion)}};
+            {"expansion", number(record.expansion)},
+            {"snapshots", number(record.snapshots.size())},
+            {"last_snapshot", of_last(&SnapshotRecord::begun)},
+            {"hashes_since_snapshot", number(filter.hashes_since_snapshot)},
+            {"last_snapshot_number", of_last(&SnapshotRecord::number)},
+            {"last_snapshot_bytes", of_last(&SnapshotRecord::bytes)},
+            {"complete_until", filter.complete_until != 0 && doubts_without_pause == SHMBLOOM_DOUBT_LOSSY
+                                   ? std::optional{number(filter.complete_until)}
+                                   : std::nullopt}};
 }
 
 } // namespace shmbloom

@@ -14,14 +14,15 @@ void Instance::beat() {
         if (!filter->is_published())
             continue;
         notice_paused(*filter);
-        notice_lost_name(*filter);
-        if (writer_.is_failing())
+        notice_lost_name(filter);
+        if (writer_.is_failing() || journal_->failing() || registry_.degraded.since != 0)
             filter->warnings |= SHMBLOOM_WARNING_DEGRADED;
         else
             filter->warnings &= ~SHMBLOOM_WARNING_DEGRADED;
         filter->show_status(*control_, registry_);
     }
     writer_.retry();
+    look_after_journal();
 }
 
 // An operator may pause without the daemon, in both gates or in one that he could reach.
@@ -40,25 +41,6 @@ void Instance::notice_paused(Filter &filter) {
     writer_.commit({.durable = [] {}, .failed = nullptr});
 }
 
-void Instance::notice_lost_name(Filter &filter) {
-    if (!filter.segment || (filter.warnings & SHMBLOOM_WARNING_NAME_LOST) != 0)
-        return;
-    std::optional<FileId> found;
-    try {
-        found = shared_memory_id(filter.segment->name());
-    } catch (const std::system_error &) {
-        return; // could not look; the next beat looks again
-    }
-    if (found == filter.segment->id())
-        return;
-    filter.warnings |= SHMBLOOM_WARNING_NAME_LOST;
-    log::error(
-        "the name of filter '" + filter.record.name +
-        "' in /dev/shm is gone: adds and workers that have it mapped go "
-        "on, new workers answer unverified, and after the next start of shmbloomd it is lossy; drop and create it, "
-        "or load it after that start");
-}
-
 // The promise first: that a control was lost is durable before another one takes its name.
 void Instance::replace_lost_control() {
     log::error("control '" + control_->path() + "' is gone: it is made anew; workers that have it mapped go on");
@@ -72,6 +54,7 @@ void Instance::build_control() {
     try {
         auto fresh = std::make_unique<Control>(Control::Create{}, options_.runtime_dir, registry_.state_uuid, boot_);
         fresh->set_next_generation(registry_.next_generation);
+        fresh->set_durable_lsn(journal_->durable());
         fresh->set_daemon_pid(static_cast<std::uint64_t>(::getpid()));
         fresh->beat();
         for (const auto &[name, filter] : filters_) {

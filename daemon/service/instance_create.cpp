@@ -7,11 +7,15 @@
 #include "service/names.h"
 #include "sys/clock.h"
 #include "sys/crash_point.h"
+#include "sys/disk.h"
 #include "sys/log.h"
 #include "sys/memory.h"
 
 namespace shmbloom {
 namespace {
+
+constexpr std::uint64_t kKeptDropped_s = 86400;
+constexpr std::size_t kKeptDropped = 64;
 
 std::string quoted(std::string_view name) {
     return "'" + std::string{name} + "'";
@@ -24,21 +28,27 @@ Failure uncertain(const std::string &what, const std::string &error) {
 
 } // namespace
 
+std::optional<Failure> Instance::check_new(const std::string &name) const {
+    if (!is_filter_name(name))
+        return Failure{"RANGE", "the name of a filter is 1 to 64 characters of A-Z a-z 0-9 . _ : -"};
+    if (filters_.contains(name))
+        return Failure{"EXISTS", "filter " + quoted(name) + " exists; drop it first, or take another name"};
+    if (dropping_.contains(name))
+        return Failure{"BUSY", "filter " + quoted(name) + " is just being dropped; try again"};
+    if (filters_.size() + dropping_.size() >= SHMBLOOM_SLOT_COUNT)
+        return Failure{"NOSPC", "an instance has at most " + std::to_string(SHMBLOOM_SLOT_COUNT) +
+                                    " filters; drop one, or start another instance"};
+    return std::nullopt;
+}
+
 std::optional<Failure> Instance::check_create(const CreateRequest &request, geometry::Geometry &geometry) const {
     const auto layout = geometry::parse_layout(request.layout);
-    if (!is_filter_name(request.name))
-        return Failure{"RANGE", "the name of a filter is 1 to 64 characters of A-Z a-z 0-9 . _ : -"};
     if (!layout)
         return Failure{"RANGE", "LAYOUT is auto, classic or blocked"};
     if (request.key_type == SHMBLOOM_KEY_TYPE_U64 && (request.normalization & SHMBLOOM_NORMALIZE_LOWER) != 0)
         return Failure{"RANGE", "a filter of key type u64 has no letters: NORMALIZE lower is not allowed"};
-    if (filters_.contains(request.name))
-        return Failure{"EXISTS", "filter " + quoted(request.name) + " exists; drop it first, or take another name"};
-    if (dropping_.contains(request.name))
-        return Failure{"BUSY", "filter " + quoted(request.name) + " is just being dropped; try again"};
-    if (filters_.size() + dropping_.size() >= SHMBLOOM_SLOT_COUNT)
-        return Failure{"NOSPC", "an instance has at most " + std::to_string(SHMBLOOM_SLOT_COUNT) +
-                                    " filters; drop one, or start another instance"};
+    if (auto failure = check_new(request.name))
+        return failure;
     const auto planned = geometry::plan(request.capacity, request.fpr, *layout);
     if (const auto *error = std::get_if<std::string>(&planned))
         return Failure{"RANGE", *error};
@@ -63,21 +73,35 @@ void Instance::create(const CreateRequest &request, Done caller) {
                       .key_type = request.key_type,
                       .growable = request.growable,
                       .expansion = request.expansion,
+                      .durability = request.durability,
                       .generation = 0,
                       .lineage = 0,
                       .segment = {},
                       .making = 0,
                       .doubts = {},
-                      .live_since = 0};
+                      .live_since = 0,
+                      .adds_acknowledged = 0,
+                      .adds_new = 0,
+                      .created = journal_->next(),
+                      .bulk_acts = 0,
+                      .snapshots = {}};
+    if (filter->record.is_journalled())
+        journal_->prepare();
     if (!request.nothing_exists_yet)
         filter->record.doubts[SHMBLOOM_DOUBT_WARMING] = {unix_seconds(), "its source has not been declared complete"};
-    filters_.emplace(request.name, filter);
+    begin_making(filter, nullptr, done);
+}
+
+// The name is taken from here on.
+void Instance::begin_making(const FilterPtr &filter, Fill fill, Done done) {
+    filters_.emplace(filter->record.name, filter);
+    const std::uint64_t bytes = geometry::place(filter->record.shape).segment_bytes;
     // Before anything is written: what does not fit leaves no trace.
-    memory_.run([this, filter, done, bytes = geometry.segment_bytes] {
+    memory_.run([this, filter, fill = std::move(fill), done, bytes] {
         auto refusal = memory_refusal(bytes, options_.shm_reserve_bytes);
-        post_([this, filter, done, refusal] {
+        post_([this, filter, fill, done, refusal] {
             if (!refusal)
-                return make_segment(filter, done);
+                return make_segment(filter, fill, done);
             forget(filter);
             done(Failure{"NOMEM", "filter " + quoted(filter->record.name) + " " + *refusal});
         });
@@ -85,29 +109,23 @@ void Instance::create(const CreateRequest &request, Done caller) {
 }
 
 // The registry names the segment as `making` before it exists, so that a crash leaves none that nobody knows.
-void Instance::make_segment(const FilterPtr &filter, Done done) {
+void Instance::make_segment(const FilterPtr &filter, Fill fill, Done done) {
     filter->record.making = registry_.next_generation++;
     control_->set_next_generation(registry_.next_generation);
     const auto given_up = std::make_shared<bool>(false);
     writer_.commit({.durable =
-                        [this, filter, done, given_up] {
+                        [this, filter, fill, done, given_up] {
                             if (*given_up)
                                 return;
                             crash_point("create.making");
-                            memory_.run(
-                                [this, filter, done, identity = filter->identity(registry_, filter->record.making)] {
-                                    auto segment = std::make_shared<std::unique_ptr<Segment>>();
-                                    std::string error;
-                                    try {
-                                        *segment = std::make_unique<Segment>(Segment::Create{}, identity);
-                                    } catch (const std::system_error &failure) {
-                                        error = failure.what();
-                                    }
-                                    crash_point("create.made");
-                                    post_([this, filter, done, segment, error] {
-                                        segment_made(filter, std::move(*segment), error, done);
-                                    });
-                                });
+                            SegmentIdentity identity = filter->identity(registry_, filter->record.making);
+                            if (filter->record.lineage != 0)
+                                identity.lineage = filter->record.lineage; // the same content as before
+                            memory_.run([this, filter, fill, done, identity] {
+                                const Made made = make(identity, fill);
+                                crash_point("create.made");
+                                post_([this, filter, done, made] { segment_made(filter, made, done); });
+                            });
                         },
                     .failed =
                         [this, filter, done, given_up](const std::string &error) {
@@ -118,18 +136,43 @@ void Instance::make_segment(const FilterPtr &filter, Done done) {
                         }});
 }
 
-void Instance::segment_made(const FilterPtr &filter, std::unique_ptr<Segment> segment, const std::string &error,
-                            Done done) {
-    if (!segment) {
+// On the helper thread.
+Instance::Made Instance::make(const SegmentIdentity &identity, const Fill &fill) {
+    Made made;
+    try {
+        made.segment = std::make_shared<Segment>(Segment::Create{}, identity);
+        made.huge_page_bytes = made.segment->huge_page_bytes();
+    } catch (const std::system_error &failure) {
+        made.error = failure.what();
+        return made;
+    }
+    if (!fill)
+        return made;
+    made.error = fill(*made.segment);
+    made.bits_set = made.segment->count_bits();
+    if (!made.error.empty()) {
+        made.word = "IO";
+        remove_shared_memory(made.segment->name(), made.segment->id());
+        made.segment.reset();
+    }
+    return made;
+}
+
+void Instance::segment_made(const FilterPtr &filter, const Made &made, Done done) {
+    if (!made.segment) {
         forget(filter);
-        return done(Failure{"NOMEM", "filter " + quoted(filter->record.name) + " was not created: " + error});
+        return done(Failure{made.word, "filter " + quoted(filter->record.name) + " was not created: " + made.error});
     }
     FilterRecord &record = filter->record;
-    record.generation = record.lineage = std::exchange(record.making, 0);
-    record.segment = segment->id();
+    record.generation = std::exchange(record.making, 0);
+    if (record.lineage == 0)
+        record.lineage = record.generation;
+    record.segment = made.segment->id();
     record.live_since = record.doubts.empty() ? unix_seconds() : 0;
-    filter->huge_page_bytes = segment->huge_page_bytes();
-    filter->segment = std::move(segment);
+    filter->huge_page_bytes = made.huge_page_bytes;
+    filter->segment = made.segment;
+    filter->bits_set = made.bits_set;
+    std::erase_if(registry_.dropped, [&](const DroppedFilter &kept) { return kept.record.uuid == record.uuid; });
     writer_.commit({.durable =
                         [this, filter, done] {
                             crash_point("create.durable");
@@ -179,11 +222,17 @@ void Instance::drop(const std::string &name, Done caller) {
                                .segment = filter->record.segment,
                                .gate_ended = true};
     registry_.ending.push_back(ending);
+    keep_for_undrop(*filter);
+    snapshotter_->cancel(*filter);
+    filter->slot = SHMBLOOM_SLOT_COUNT; // adds that wait for the disk count nowhere: the slot may be another's by then
     filters_.erase(found);
     dropping_.insert(name);
     writer_.commit({.durable =
-                        [this, ending, done] {
+                        [this, ending, filter, done] {
                             crash_point("drop.durable");
+                            // For `undrop`; its memory is kept for so long.
+                            if (filter->segment && filter->bits_set != 0)
+                                keep_bits(filter);
                             dropped(ending);
                             done(std::nullopt);
                         },
@@ -202,6 +251,44 @@ void Instance::dropped(const EndingSegment &ending) {
     std::erase_if(registry_.ending, [&](const EndingSegment &other) { return other.generation == ending.generation; });
     dropping_.erase(ending.filter_name);
     log::info("filter " + quoted(ending.filter_name) + " dropped");
+}
+
+void Instance::keep_for_undrop(const Filter &filter) {
+    if (filter.bits_set != 0 || !filter.record.snapshots.empty())
+        registry_.dropped.push_back({unix_seconds(), filter.record});
+}
+
+// What was dropped a day ago is gone for good, and so is the oldest of too many: the registry is written as a whole.
+void Instance::forget_dropped() {
+    const std::uint64_t now = unix_seconds();
+    std::vector<FilterRecord> gone;
+    auto &dropped = registry_.dropped;
+    while (!dropped.empty() && (dropped.size() > kKeptDropped || now >= dropped.front().since + kKeptDropped_s)) {
+        gone.push_back(dropped.front().record);
+        dropped.erase(dropped.begin());
+    }
+    if (gone.empty())
+        return;
+    writer_.commit({.durable =
+                        [this, gone] {
+                            memory_.run([this, gone] {
+                                for (const FilterRecord &record : gone)
+                                    remove_snapshots(record);
+                            });
+                        },
+                    .failed = nullptr});
+}
+
+void Instance::remove_snapshots(const FilterRecord &record) const {
+    const std::string name = to_string(record.uuid);
+    try {
+        const UniqueFd folder = state_.open_subfolder(name);
+        for (const SnapshotRecord &snapshot : record.snapshots)
+            disk().unlink(folder.get(), snapshot_name(snapshot.number).c_str());
+        state_.remove_subfolder(name);
+    } catch (const std::system_error &error) {
+        log::warning("snapshots of the dropped filter " + quoted(record.name) + " are left behind: " + error.what());
+    }
 }
 
 } // namespace shmbloom

@@ -1,5 +1,4 @@
-// What an operator declares about a filter: live, paused, resumed, its unreachable readers gone; and what a worker
-// reports.
+// What an operator declares about a filter: live, paused, resumed, its unreachable readers gone.
 #include "service/call_once.h"
 #include "service/instance.h"
 #include "store/doubt.h"
@@ -17,8 +16,24 @@ std::vector<std::string> Instance::matching(std::string_view name) const {
     return names;
 }
 
-// More certain: the registry first, then the segment's gate, control's last.
+// That adds were lost is over only when a full snapshot holds all there is: else the next restore would find the same hole
+// in the journal again.
 void Instance::end_doubts(const FilterPtr &filter, std::uint32_t ended, Done done) {
+    if ((ended & (SHMBLOOM_DOUBT_LOSSY | SHMBLOOM_DOUBT_DAMAGED)) == 0 || !filter->record.is_journalled())
+        return write_ended_doubts(filter, ended, std::move(done));
+    filter->changing = true;
+    snapshotter_->take(filter, Snapshotter::Pace::full, [this, filter, ended, done](const std::string &error) {
+        filter->changing = false;
+        if (error.empty())
+            return write_ended_doubts(filter, ended, done);
+        done(Failure{"IO", "the doubts of filter '" + filter->record.name +
+                               "' stay until a full snapshot is on the disk, and that failed: " + error +
+                               "; see to the disk, then load it again"});
+    });
+}
+
+// More certain: the registry first, then the segment's gate, control's last.
+void Instance::write_ended_doubts(const FilterPtr &filter, std::uint32_t ended, Done done) {
     for (std::uint32_t bit = 1; bit <= ended; bit <<= 1)
         if ((ended & bit) != 0)
             filter->record.doubts.erase(bit);
@@ -148,23 +163,6 @@ void Instance::forget_readers(std::string_view name, Done caller) {
                         [done](const std::string &error) {
                             done(Failure{"IO", "the registry cannot be written: " + error});
                         }});
-}
-
-std::optional<Failure> Instance::report_wrong_absent(std::uint64_t session, std::string_view name,
-                                                     std::uint64_t hash_domain, std::uint64_t hash,
-                                                     std::uint64_t generation, std::uint8_t *answer) {
-    if (auto failure = add(session, name, hash_domain, {&hash, 1}, answer))
-        return failure;
-    Filter &filter = *find(name);
-    filter.wrong_absents++;
-    filter.show_status(*control_, registry_);
-    log::error("filter '" + std::string{name} + "' answered absent for a key that its source has: hash " +
-               to_hex(hash) + ", generation " + std::to_string(generation) + ", wrong absents " +
-               std::to_string(filter.wrong_absents) + "; the key is added now, find out which add was not sent here");
-    if (options_.pause_on_wrong_absent != 0 && filter.wrong_absents >= options_.pause_on_wrong_absent &&
-        !filter.record.doubts.contains(SHMBLOOM_DOUBT_PAUSED))
-        pause(name, std::to_string(filter.wrong_absents) + " wrong absents were reported", [](const auto &) {});
-    return std::nullopt;
 }
 
 } // namespace shmbloom

@@ -56,6 +56,8 @@ void Instance::end_load(std::uint64_t session, std::string_view name, std::optio
         return done(not_found(name), {});
     if (!found->loads.is_open(session))
         return done(no_load(name), {});
+    if (found->changing)
+        return done(being_changed(name), {}); // the load is still open: END can be sent again
     const std::uint64_t keys = found->loads.keys(session);
     if (keys == 0 || keys < expected.value_or(0)) {
         found->loads.abort(session);
@@ -70,8 +72,6 @@ void Instance::end_load(std::uint64_t session, std::string_view name, std::optio
     const std::uint32_t ended = verdict.last && !verdict.spoiled ? ended_by(*found, verdict) : 0;
     if (ended == 0)
         return done(std::nullopt, result);
-    if (found->changing)
-        return done(being_changed(name), result);
     end_doubts(filters_.find(name)->second, ended,
                [done, result, name = std::string{name}](std::optional<Failure> failure) {
                    if (!failure)

@@ -44,6 +44,10 @@ po::options_description describe() {
         ("shm-reserve", po::value<std::string>()->default_value("256MiB"), "memory that new filters leave free")
         ("max-input-memory", po::value<std::string>()->default_value("256MiB"), "for requests of all connections; one "
             "request may take a quarter")
+        ("journal-retention", po::value<std::string>()->default_value("3600"), "seconds that adds stay in the journal though "
+            "snapshots hold them")
+        ("journal-limit", po::value<std::string>()->default_value("4GiB"), "size of the journal above which they stay no "
+            "longer; what snapshots do not hold always stays")
         ("pause-on-wrong-absent", po::value<std::string>()->default_value("0"), "pause a filter when workers have reported so "
             "many wrong absents (0: never)")
         ("log-level", po::value<std::string>()->default_value("info"), "critical, error, warning, info or debug");
@@ -130,6 +134,12 @@ Options read_values(const po::variables_map &values) {
     options.max_input_memory_bytes = size_option(values, "max-input-memory");
     if (options.max_input_memory_bytes < 1 << 20)
         throw Refusal{"--max-input-memory must be at least 1MiB"};
+    options.journal_retention.limit_bytes = size_option(values, "journal-limit");
+    const auto &retention = values["journal-retention"].as<std::string>();
+    const auto retention_s = parse_unsigned(retention);
+    if (!retention_s || *retention_s > UINT32_MAX) // it is added to a time
+        throw Refusal{"--journal-retention '" + retention + "' is not a whole number of seconds, 0 to 4294967295"};
+    options.journal_retention.seconds = *retention_s;
     const auto &wrong_absents = values["pause-on-wrong-absent"].as<std::string>();
     const auto wrong_absents_allowed = parse_unsigned(wrong_absents); // Boost would take -1 for 2^64 - 1
     if (!wrong_absents_allowed)

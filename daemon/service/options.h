@@ -7,6 +7,7 @@
 #include <sys/types.h>
 #include <vector>
 
+#include "disk/journal_files.h"
 #include "sys/log.h"
 
 namespace shmbloom {
@@ -23,6 +24,7 @@ struct Options {
     std::uint64_t shm_reserve_bytes = std::uint64_t{256} << 20;
     std::uint64_t max_input_memory_bytes = std::uint64_t{256} << 20;
     std::uint64_t pause_on_wrong_absent = 0; // 0: never
+    JournalFiles::Retention journal_retention;
     log::Level log_level = log::Level::info;
     std::vector<std::string> once; // a verb and its arguments: do it without serving; empty: serve
 };

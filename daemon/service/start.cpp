@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "service/restore.h"
 #include "store/doubt.h"
 #include "sys/clock.h"
 #include "sys/crash_point.h"
@@ -13,17 +14,6 @@
 namespace shmbloom {
 namespace {
 
-// A first start that is refused must not leave a folder without a registry, which the next one would refuse as well.
-std::optional<StateFolder::Seed> read_seed_for_new(const Options &options, const StateFolder &state) {
-    try {
-        return state.read_seed(options.seed_file);
-    } catch (const Refusal &) {
-        if (state.is_new())
-            state.remove();
-        throw;
-    }
-}
-
 Registry make_registry(const Options &options, const StateFolder &state, const Uuid &boot) {
     if (!state.is_new() && !options.init)
         throw Refusal{"the state folder '" + state.path() +
@@ -32,7 +22,7 @@ Registry make_registry(const Options &options, const StateFolder &state, const U
     Registry registry;
     registry.state_uuid = Uuid::random();
     registry.folder = state.id();
-    auto seed = read_seed_for_new(options, state);
+    auto seed = state.read_seed(options.seed_file);
     if (!seed)
         seed = state.make_seed();
     registry.seed = seed->seed;
@@ -71,17 +61,25 @@ class Start {
         if (options_.forget_readers)
             forget_readers();
         end_leftovers();
+        restore_ = std::make_unique<Restore>(state_, registry(), durable_lsn_);
+        records_ = std::exchange(registry().filters, {});
         for (FilterRecord &record : records_)
             take(record);
         note();
         for (const auto &[name, filter] : started_.filters)
             if (filter->record.making != 0)
                 make_anew(*filter);
+        restore_->replay();
+        crash_point("start.replayed");
+        go_on_with_journal();
         name_control();
         // Segments and control stand now: from here on they are true.
         state_.write_registry(whole_registry(started_.registry, started_.filters));
         crash_point("start.durable");
+        restore_->remove_unused_files();
         open_gates();
+        started_.last_start = {restore_->report(), (boottime_ns() - begun_ns_) / 1'000'000};
+        log::info(started_.last_start.text);
         return std::move(started_);
     }
 
@@ -98,12 +96,16 @@ class Start {
         registry() = found ? std::move(*found) : make_registry(options_, state_, boot_);
         if (found_copy_)
             take_over();
-        records_ = std::exchange(registry().filters, {});
+        was_clean_ = registry().clean_stop;
         registry().folder = state_.id();
         if (!same_boot_) {
             // Every process that could map an old control or segment is gone.
             registry().control_lost = false;
             registry().adds_refused.clear();
+            // Else a start that ends after noting this boot would leave them to the next as lost in it.
+            registry().control = {};
+            for (FilterRecord &record : registry().filters)
+                record.segment = {};
         }
     }
 
@@ -130,13 +132,17 @@ class Start {
         adopted_control_ = found && same_boot_ && found->path() == record.path && found->id() == record.file &&
                            found->uuid() == record.uuid && found->boot() == boot_ &&
                            found->state_uuid() == registry().state_uuid;
-        if (found && found->state_uuid() == registry().state_uuid)
+        if (found && found->state_uuid() == registry().state_uuid) {
             registry().next_generation = std::max(registry().next_generation, found->next_generation());
+            durable_lsn_ = found->durable_lsn();
+        }
         if (adopted_control_) {
             started_.control = std::move(found);
             return;
         }
-        if (same_boot_ && !record.path.empty() && !is_anothers(record)) {
+        // The very one, though of the state that this copy was until now: its readers are reached below.
+        const bool stands = found && found->id() == record.file && found->uuid() == record.uuid;
+        if (same_boot_ && !record.path.empty() && !stands && !is_anothers(record)) {
             log::warning("control '" + record.path + "' of this boot is lost (" +
                          (found ? "another one stands there" : reason) +
                          "): workers that map it go on with the segments they have");
@@ -162,12 +168,12 @@ class Start {
                 // dies and control is lost before the next, that one must still know.
                 registry().ending.push_back(ending);
             }
-        for (FilterRecord &record : records_)
+        for (FilterRecord &record : registry().filters)
             if (record.making != 0)
                 remove_unfinished_shared_memory(
                     segment_name(registry().state_uuid, record.uuid, std::exchange(record.making, 0)));
         // A filter without a generation was never acknowledged.
-        std::erase_if(records_, [](const FilterRecord &record) { return record.generation == 0; });
+        std::erase_if(registry().filters, [](const FilterRecord &record) { return record.generation == 0; });
     }
 
     // Gate 0, then the name. False when the name is gone or leads elsewhere.
@@ -226,11 +232,14 @@ class Start {
             reason = "its bits were never complete";
         }
         if (filter->segment) {
-            filter->bits_set = filter->segment->count_bits();
+            // Shown at each add, so a slot of this very content knows.
+            filter->bits_set = slot && mine.generation == generation_of(shmbloom_load_gate(&control().slot(*slot)->gate))
+                                   ? shmbloom_load_field(&control().slot(*slot)->bits_set)
+                                   : filter->segment->count_bits();
             filter->huge_page_bytes = filter->segment->huge_page_bytes();
             log::info("filter '" + mine.name + "': generation " + std::to_string(mine.generation) + " adopted");
         } else {
-            lose(mine, reason);
+            lose(*filter, reason);
         }
         started_.filters.emplace(mine.name, std::move(filter));
     }
@@ -256,9 +265,12 @@ class Start {
             record.live_since = 0;
     }
 
-    void lose(FilterRecord &record, const std::string &reason) {
-        log::error("filter '" + record.name + "': the segment of generation " + std::to_string(record.generation) +
-                   " is lost (" + reason + "); a new, empty one answers unverified: load it again");
+    void lose(Filter &filter, const std::string &reason) {
+        FilterRecord &record = filter.record;
+        log::warning("filter '" + record.name + "': the segment of generation " + std::to_string(record.generation) +
+                     " is lost (" + reason + ")" +
+                     (record.is_journalled() ? "; it is restored"
+                                             : "; a new, empty one answers unverified: load it again"));
         // A record without an inode never had a segment, so it has no readers.
         if (same_boot_ && record.segment != FileId{}) {
             refuse_adds_if_unreachable(record.name, record.generation);
@@ -268,8 +280,12 @@ class Start {
                                          .segment = record.segment});
         }
         record.doubts.erase(SHMBLOOM_DOUBT_PARTIAL);
-        record.doubts[SHMBLOOM_DOUBT_LOSSY] = {unix_seconds(), "the segment was lost: " + reason};
-        record.live_since = 0;
+        if (record.is_journalled())
+            restore_->plan(filter, !same_boot_ && !was_clean_);
+        if (!record.is_journalled() || found_copy_) {
+            record.doubts[SHMBLOOM_DOUBT_LOSSY] = {unix_seconds(), "the segment was lost: " + reason};
+            record.live_since = 0;
+        }
         record.making = registry().next_generation++;
     }
 
@@ -287,6 +303,8 @@ class Start {
         FilterRecord &record = filter.record;
         const std::uint64_t generation = std::exchange(record.making, 0);
         SegmentIdentity identity = filter.identity(registry(), generation);
+        if (restore_->is_planned(filter))
+            identity.lineage = record.lineage; // the same content as before
         std::string reason;
         try {
             const auto refusal =
@@ -299,14 +317,27 @@ class Start {
             reason = error.what();
         }
         crash_point("start.segment_made");
-        record.generation = record.lineage = generation;
+        record.generation = generation;
+        if (!restore_->is_planned(filter))
+            record.lineage = generation;
         record.segment = filter.segment ? filter.segment->id() : FileId{};
         filter.bits_set = 0;
+        restore_->fill(filter);
         filter.huge_page_bytes = filter.segment ? filter.segment->huge_page_bytes() : 0;
         if (!filter.segment) {
             record.doubts[SHMBLOOM_DOUBT_PARTIAL] = {unix_seconds(), "no memory for its bits: " + reason};
             log::error("filter '" + record.name + "' has no memory, adds to it are refused: " + reason);
         }
+    }
+
+    // Of what was adopted nobody knows how much of the journal is its own: at most all of it.
+    void go_on_with_journal() {
+        started_.journal = restore_->settings();
+        started_.journal_folder = restore_->take_folder();
+        for (const auto &[name, filter] : started_.filters)
+            if (const FilterRecord &record = filter->record; record.is_journalled() && !restore_->is_planned(*filter))
+                filter->hashes_since_snapshot =
+                    started_.journal.next - (record.snapshots.empty() ? record.created : record.snapshots.back().s);
     }
 
     void name_control() {
@@ -380,10 +411,14 @@ class Start {
     const Options &options_;
     const StateFolder &state_;
     const Uuid boot_;
+    const std::uint64_t begun_ns_ = boottime_ns();
     bool same_boot_ = false;
     bool found_copy_ = false;
     bool adopted_control_ = false;
+    bool was_clean_ = false;
+    Lsn durable_lsn_ = 1; // as the control that was found says
     std::vector<FilterRecord> records_;
+    std::unique_ptr<Restore> restore_;
     Started started_;
 };
 
@@ -398,7 +433,13 @@ Registry whole_registry(const Registry &registry, const Filters &filters) {
 }
 
 Started start_instance(const Options &options, const StateFolder &state, const Uuid &boot) {
-    return Start{options, state, boot}.run();
+    try {
+        return Start{options, state, boot}.run();
+    } catch (...) {
+        // Refused, or a full disk: a first start that leaves a folder without a registry makes the next one be refused.
+        state.remove_if_unused();
+        throw;
+    }
 }
 
 } // namespace shmbloom

@@ -5,6 +5,7 @@ namespace shmbloom {
 
 inline constexpr const char *kCreateUsage =
     "SB.CREATE name CAPACITY n FPR p [LAYOUT auto|classic|blocked] [NORMALIZE trim,lower] [KEYTYPE bytes|u64] "
+    "[DURABILITY durable|logged|memory] "
     "[NOTHING-EXISTS-YET]";
 inline constexpr const char *kReserveUsage = "BF.RESERVE name error_rate capacity [EXPANSION n] [NONSCALING]";
 inline constexpr const char *kLoadUsage = "SB.LOAD name BEGIN [OVERLAP seconds] | END [EXPECT n] | ABORT";

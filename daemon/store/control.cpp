@@ -130,6 +130,14 @@ void Control::set_next_generation(std::uint64_t generation) {
     shmbloom_store_field(&header()->next_generation, generation);
 }
 
+std::uint64_t Control::durable_lsn() const {
+    return shmbloom_load_field(&header()->applied_lsn);
+}
+
+void Control::set_durable_lsn(std::uint64_t lsn) {
+    shmbloom_store_field(&header()->applied_lsn, lsn);
+}
+
 void Control::set_daemon_pid(std::uint64_t pid) {
     shmbloom_store_field(&header()->daemon_pid, pid);
 }

@@ -37,6 +37,9 @@ class Control {
 
     std::uint64_t next_generation() const;
     void set_next_generation(std::uint64_t generation);
+    // Every LSN of the journal below it is synced: what a start without the journal would still know.
+    std::uint64_t durable_lsn() const;
+    void set_durable_lsn(std::uint64_t lsn);
     void set_daemon_pid(std::uint64_t pid);
     void beat(); // heartbeat: now
     void raise_name_counter(); // after a name came, went or was made anew

@@ -106,6 +106,14 @@ std::uint64_t Segment::add(std::span<const std::uint64_t> hashes, std::uint8_t *
     return fresh;
 }
 
+void Segment::merge(const Segment &other) {
+    for (std::size_t i = 0; i < geometry_.bits_bytes / 8; i++) {
+        const std::uint64_t word = shmbloom_load_field(other.words() + i);
+        if ((word & ~shmbloom_load_field(words() + i)) != 0)
+            __atomic_fetch_or(words() + i, word, __ATOMIC_RELAXED);
+    }
+}
+
 std::uint64_t Segment::count_bits() const {
     std::uint64_t count = 0;
     for (std::size_t i = 0; i < geometry_.bits_bytes / 8; i++)

@@ -57,13 +57,15 @@ class Segment {
     // missing. Any thread, any time: bits are set atomically and only ever set.
     std::uint64_t add(std::span<const std::uint64_t> hashes, std::uint8_t *answers);
 
+    std::uint64_t *words() const;
+    std::uint64_t bits_bytes() const { return geometry_.bits_bytes; }
     bool contains(std::uint64_t hash) const { return shmbloom_test_bits(words(), &identity_.shape, hash) != 0; }
     std::uint64_t count_bits() const; // about 0.3 s a GiB
+    void merge(const Segment &other);  // its bits too, of the same shape; while both are read and added to
 
   private:
     Segment(const SegmentIdentity &identity, std::unique_ptr<SharedMemory> memory);
     shmbloom_segment_header *header() const;
-    std::uint64_t *words() const;
 
     SegmentIdentity identity_;
     geometry::Geometry geometry_;

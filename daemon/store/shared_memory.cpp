@@ -141,6 +141,8 @@ void SharedMemory::collapse(std::size_t offset) {
 }
 
 std::size_t SharedMemory::huge_page_bytes() const {
+    if (size_ < SHMBLOOM_HUGE_PAGE_BYTES)
+        return 0; // without a walk through every page of this process
     std::ifstream maps{"/proc/self/smaps"};
     char begin[32];
     std::snprintf(begin, sizeof begin, "%lx-", reinterpret_cast<unsigned long>(data_));

@@ -105,9 +105,22 @@ TEST(Registry, OfNothingReadsBack) {
     EXPECT_EQ(encode_registry(after), encode_registry(Registry{}));
 }
 
+// What was written before there was a journal: its filters keep the durability they had.
+TEST(Registry, ReadsTheGoldenFileOfFormat1) {
+    const auto golden = read_file(GOLDEN_FOLDER "/registry-1.json");
+    ASSERT_TRUE(golden);
+    const Registry read = decode_registry(*golden, "golden");
+    ASSERT_EQ(read.filters.size(), 2u);
+    EXPECT_EQ(read.filters[0].name, "links");
+    EXPECT_EQ(read.filters[0].durability, SHMBLOOM_DURABILITY_MEMORY);
+    EXPECT_EQ(read.filters[0].created, 1u);
+    EXPECT_TRUE(read.filters[0].snapshots.empty());
+    EXPECT_TRUE(read.journal.files.empty());
+}
+
 // The file of the first release: every later daemon must read it.
 TEST(Registry, ReadsTheGoldenFile) {
-    const auto golden = read_file(GOLDEN_FOLDER "/registry-1.json");
+    const auto golden = read_file(GOLDEN_FOLDER "/registry-2.json");
     ASSERT_TRUE(golden);
     std::string now = encode_registry(some_registry());
     const Registry read = decode_registry(*golden, "golden");
@@ -146,7 +159,7 @@ TEST(Registry, ReadsOnPastSpacesThatAnEditorChanged) {
 
 TEST(Registry, OfANewerDaemonNamesIt) {
     Json file = written();
-    file["format"] = 2;
+    file["format"] = 3;
     file["writer"] = "9.9.9";
     file["registry"] = "in a form of its own";
     expect_clear(refusal(file.dump()),
@@ -186,7 +199,8 @@ std::vector<Field> fields() {
     for (const char *object :
          {"/registry", "/registry/folder", "/registry/control", "/registry/control/file", "/registry/filters/0",
           "/registry/filters/0/segment", "/registry/filters/0/doubts/warming", "/registry/ending/0",
-          "/registry/ending/0/segment", "/registry/adds_refused/links"})
+          "/registry/ending/0/segment", "/registry/adds_refused/links", "/registry/journal", "/registry/journal/files/0",
+          "/registry/filters/0/snapshots/1", "/registry/degraded", "/registry/dropped/0"})
         take(object);
     return all;
 }
@@ -243,7 +257,7 @@ TEST(Registry, RefusesTextsThatAreNotOfTheirForm) {
     expect_clear(refusal_of("/control/uuid", "x"), "field 'uuid' is not a uuid");
     expect_clear(refusal_of("/seed", "123"), "field 'seed' is not 16 hexadecimal digits");
     expect_clear(refusal_of("/domain", "0123456789ABCDEF"), "field 'domain' is not 16 hexadecimal digits");
-    expect_clear(refusal_of("/filters/0/durability", "durable"), "field 'durability' is not one this version knows");
+    expect_clear(refusal_of("/filters/0/durability", "paper"), "field 'durability' is not one this version knows");
     expect_clear(refusal_of("/filters/0/doubts/behind", {{"since", 1}, {"text", ""}}),
                  "'behind' is not a doubt this version knows");
     expect_clear(refusal_of("/filters/0/layout", 1ull << 32), "field 'layout' is out of range");

@@ -35,6 +35,7 @@ inline Registry some_registry() {
          .key_type = SHMBLOOM_KEY_TYPE_BYTES,
          .growable = true,
          .expansion = 4,
+         .durability = SHMBLOOM_DURABILITY_LOGGED,
          .generation = 41,
          .lineage = 40,
          .segment = {26, 19},
@@ -43,7 +44,11 @@ inline Registry some_registry() {
                     {SHMBLOOM_DOUBT_LOSSY, {1'700'000'001, "the segment was lost: \"rm\""}}},
          .live_since = 0,
          .adds_acknowledged = 1'000,
-         .adds_new = 990});
+         .adds_new = 990,
+         .created = 7,
+         .bulk_acts = 3,
+         .snapshots = {{.number = 5, .s = 100, .end = 120, .begun = 1'700'000'004, .lineage = 40, .bulk_acts = 2, .bytes = 8192},
+                       {.number = 6, .s = 900, .end = 905, .begun = 1'700'000'005, .lineage = 40, .bulk_acts = 3, .bytes = 8193}}});
     registry.filters.push_back({.uuid = uuid('b'),
                                 .number = 11,
                                 .name = "tokens",
@@ -55,6 +60,7 @@ inline Registry some_registry() {
                                 .key_type = SHMBLOOM_KEY_TYPE_U64,
                                 .growable = false,
                                 .expansion = 2,
+                                .durability = SHMBLOOM_DURABILITY_MEMORY,
                                 .generation = SHMBLOOM_GENERATION_MAX,
                                 .lineage = SHMBLOOM_GENERATION_MAX,
                                 .segment = {UINT64_MAX, UINT64_MAX},
@@ -62,9 +68,16 @@ inline Registry some_registry() {
                                 .doubts = {},
                                 .live_since = 1'700'000'002,
                                 .adds_acknowledged = UINT64_MAX,
-                                .adds_new = 0});
+                                .adds_new = 0,
+                                .created = 1,
+                                .bulk_acts = 0,
+                                .snapshots = {}});
     registry.ending.push_back({uuid('c'), "old", 39, {26, 20}, true});
     registry.adds_refused["links"] = {1'700'000'003, "readers may exist that nobody can reach"};
+    registry.journal = {{{3, 0xa1b2c3d4e5f60718}, {4, 1}}, 5, 1001};
+    registry.next_snapshot_number = 7;
+    registry.degraded = {1'700'000'006, "cannot sync"};
+    registry.dropped.push_back({1'700'000'007, registry.filters.front()});
     return registry;
 }
 

@@ -12,7 +12,7 @@ void SteeredHandler::execute(SessionId session, const Peer &peer, const std::vec
                              std::function<void(Response)> done) {
     {
         const std::lock_guard lock{mutex_};
-        executed_++;
+        order_.push_back(session);
         misused_ = misused_ || releasing_ || arguments.empty() || closed_.contains(session);
     }
     changed_.notify_all();
@@ -51,7 +51,7 @@ void SteeredHandler::release_one() {
 
 bool SteeredHandler::wait_executed(std::size_t count) {
     std::unique_lock lock{mutex_};
-    return changed_.wait_for(lock, kDeadline, [&] { return executed_ >= count; });
+    return changed_.wait_for(lock, kDeadline, [&] { return order_.size() >= count; });
 }
 
 bool SteeredHandler::wait_closed(std::size_t count) {
@@ -61,7 +61,12 @@ bool SteeredHandler::wait_closed(std::size_t count) {
 
 std::size_t SteeredHandler::executed() {
     const std::lock_guard lock{mutex_};
-    return executed_;
+    return order_.size();
+}
+
+std::vector<SessionId> SteeredHandler::order() {
+    const std::lock_guard lock{mutex_};
+    return order_;
 }
 
 std::size_t SteeredHandler::closed_count() {

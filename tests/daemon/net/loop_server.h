@@ -33,6 +33,7 @@ class SteeredHandler : public Handler {
     bool wait_executed(std::size_t count);
     bool wait_closed(std::size_t count);
     std::size_t executed();
+    std::vector<SessionId> order(); // whose commands were executed, one after the other
     std::size_t closed_count();
     bool misused(); // executed after closed, closed twice, executed within a late `done`
 
@@ -47,7 +48,7 @@ class SteeredHandler : public Handler {
 
     std::mutex mutex_;
     std::condition_variable changed_;
-    std::size_t executed_ = 0;
+    std::vector<SessionId> order_;
     std::set<SessionId> closed_;
     bool misused_ = false;
 };

@@ -61,8 +61,14 @@ class InstanceThreads : public testing::Test {
 
     std::optional<Failure> add(const std::string &name, std::span<const std::uint64_t> hashes, std::uint8_t *answers) {
         Filter *const filter = instance.find(name);
-        return instance.add(1, name, filter->identity(instance.registry(), filter->record.generation).hash_domain(),
-                            hashes, answers);
+        Outcome outcome;
+        instance.add(1, name, filter->identity(instance.registry(), filter->record.generation).hash_domain(), hashes,
+                     [&](const std::optional<Failure> &failure, const std::string &given) {
+                         outcome = {true, failure};
+                         std::ranges::copy(given, answers);
+                     });
+        loop.run_until([&] { return outcome.done; });
+        return outcome.failure;
     }
 
     void break_disk() { std::filesystem::create_directory(options.state_dir + "/registry.json.new"); }

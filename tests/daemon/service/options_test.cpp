@@ -54,13 +54,16 @@ TEST_F(OptionsTest, HaveDefaults) {
     EXPECT_FALSE(options.admin_group);
     EXPECT_EQ(options.shm_reserve_bytes, 256u << 20);
     EXPECT_EQ(options.max_input_memory_bytes, 256u << 20);
+    EXPECT_EQ(options.journal_retention.seconds, 3600u);
+    EXPECT_EQ(options.journal_retention.limit_bytes, std::uint64_t{4} << 30);
     EXPECT_EQ(options.log_level, log::Level::info);
 }
 
 TEST_F(OptionsTest, AreTakenFromTheCommandLine) {
     const auto options =
         parse({"--instance", "eu-1", "--runtime-dir=/r", "--state-dir", "/s", "--seed-file", "/seed", "--init",
-               "--admin-group", "root", "--shm-reserve", "1GiB", "--max-input-memory", "1MiB", "--log-level", "debug"})
+               "--admin-group", "root", "--shm-reserve", "1GiB", "--max-input-memory", "1MiB", "--log-level", "debug",
+               "--journal-retention", "0", "--journal-limit", "1MiB"})
             .value();
     EXPECT_EQ(options.instance, "eu-1");
     EXPECT_EQ(options.runtime_dir, "/r");
@@ -70,6 +73,8 @@ TEST_F(OptionsTest, AreTakenFromTheCommandLine) {
     EXPECT_EQ(options.admin_group, gid_t{0});
     EXPECT_EQ(options.shm_reserve_bytes, 1u << 30);
     EXPECT_EQ(options.max_input_memory_bytes, 1u << 20);
+    EXPECT_EQ(options.journal_retention.seconds, 0u);
+    EXPECT_EQ(options.journal_retention.limit_bytes, 1u << 20);
     EXPECT_EQ(options.log_level, log::Level::debug);
 }
 
@@ -87,7 +92,8 @@ TEST_F(OptionsTest, HelpAndVersionStartNothing) {
     EXPECT_FALSE(parse({"--version"}));
     const std::string text = testing::internal::GetCapturedStdout();
     for (const char *option : {"--instance", "--runtime-dir", "--state-dir", "--seed-file", "--init", "--admin-group",
-                               "--shm-reserve", "--max-input-memory", "--log-level", "--config"})
+                               "--shm-reserve", "--max-input-memory", "--log-level", "--config", "--journal-retention",
+                               "--journal-limit"})
         EXPECT_NE(text.find(option), std::string::npos) << option;
     EXPECT_NE(text.find("shmbloomd 0."), std::string::npos);
 }
@@ -131,6 +137,14 @@ TEST_F(OptionsTest, BadSizeSaysWhatASizeIs) {
     EXPECT_EQ(refusal({"--shm-reserve", "-1"}), "--shm-reserve '-1" + allowed);
     EXPECT_EQ(refusal({"--max-input-memory", "1 GiB"}), "--max-input-memory '1 GiB" + allowed);
     EXPECT_EQ(refusal({"--max-input-memory", "1023KiB"}), "--max-input-memory must be at least 1MiB");
+    EXPECT_EQ(refusal({"--journal-limit", "1h"}), "--journal-limit '1h" + allowed);
+}
+
+TEST_F(OptionsTest, BadRetentionSaysWhatIsAllowed) {
+    for (const std::string value : {"1h", "-1", "", "4294967296"})
+        EXPECT_EQ(refusal({"--journal-retention", value}),
+                  "--journal-retention '" + value + "' is not a whole number of seconds, 0 to 4294967295");
+    EXPECT_EQ(parse({"--journal-retention", "4294967295"}).value().journal_retention.seconds, UINT32_MAX);
 }
 
 TEST_F(OptionsTest, UnknownGroupSaysHowToMakeIt) {

@@ -42,6 +42,17 @@ class TestLoop {
         job();
     }
 
+    // False: nothing came for so long.
+    bool run_one_within(std::chrono::milliseconds patience) {
+        {
+            std::unique_lock lock{mutex_};
+            if (!posted_.wait_for(lock, patience, [this] { return !jobs_.empty(); }))
+                return false;
+        }
+        run_one();
+        return true;
+    }
+
     template <typename F>
     void run_until(F is_so) {
         while (!is_so())

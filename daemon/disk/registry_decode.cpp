@@ -1,62 +1,12 @@
-#include "disk/registry.h"
-
-#include <nlohmann/json.hpp>
+#include "disk/registry_json.h"
 
 #include "shmbloom/key.h"
-#include "shmbloom/version.h"
 #include "store/doubt.h"
+#include "store/durability.h"
 #include "sys/os_error.h"
 
 namespace shmbloom {
 namespace {
-
-using Json = nlohmann::json;
-
-constexpr int kFormat = 1;
-
-std::string checksum_of(const Json &content) {
-    // Keys of an object are sorted by the library, so the same content always has the same text.
-    const std::string text = content.dump();
-    return to_hex(XXH3_64bits(text.data(), text.size()));
-}
-
-Json encode(const FileId &id) {
-    return {{"dev", id.dev}, {"inode", id.inode}};
-}
-
-Json encode(const FilterRecord &filter) {
-    Json doubts = Json::object();
-    for (const auto &[bit, doubt] : filter.doubts)
-        doubts[join_names(kDoubtNames, bit)] = {{"since", doubt.since}, {"text", doubt.text}};
-    return {{"uuid", to_string(filter.uuid)},
-            {"number", filter.number},
-            {"name", filter.name},
-            {"capacity", filter.capacity},
-            {"fpr", filter.fpr},
-            {"layout_asked", filter.layout_asked},
-            {"layout", filter.shape.layout},
-            {"probes", filter.shape.probes},
-            {"size", filter.shape.size},
-            {"normalization", filter.normalization},
-            {"key_type", filter.key_type},
-            {"growable", filter.growable},
-            {"expansion", filter.expansion},
-            {"durability", "memory"},
-            {"generation", filter.generation},
-            {"lineage", filter.lineage},
-            {"segment", encode(filter.segment)},
-            {"making", filter.making},
-            {"doubts", std::move(doubts)},
-            {"live_since", filter.live_since},
-            {"adds_acknowledged", filter.adds_acknowledged},
-            {"adds_new", filter.adds_new}};
-}
-
-Json encode(const EndingSegment &ending) {
-    return {{"filter_uuid", to_string(ending.filter_uuid)}, {"filter_name", ending.filter_name},
-            {"generation", ending.generation},              {"segment", encode(ending.segment)},
-            {"gate_ended", ending.gate_ended}};
-}
 
 // A field of a registry that was written here always has its type; anything else gets a refusal that names the field.
 const Json &field_at(const Json &json, const char *key) {
@@ -134,7 +84,7 @@ std::uint32_t doubt_bit(const std::string &name) {
     throw Refusal{"'" + name + "' is not a doubt this version knows"};
 }
 
-FilterRecord decode_filter(const Json &json) {
+FilterRecord decode_filter(const Json &json, std::uint64_t format) {
     FilterRecord filter;
     filter.uuid = uuid_at(json, "uuid");
     filter.number = number_at(json, "number");
@@ -149,8 +99,10 @@ FilterRecord decode_filter(const Json &json) {
     filter.key_type = small_number_at(json, "key_type");
     filter.growable = flag_at(json, "growable");
     filter.expansion = small_number_at(json, "expansion");
-    if (text_at(json, "durability") != "memory")
+    const auto durability = parse_durability(text_at(json, "durability"));
+    if (!durability)
         throw Refusal{"field 'durability' is not one this version knows"};
+    filter.durability = *durability;
     filter.generation = number_at(json, "generation");
     filter.lineage = number_at(json, "lineage");
     filter.segment = file_id_at(json, "segment");
@@ -160,6 +112,15 @@ FilterRecord decode_filter(const Json &json) {
     filter.live_since = number_at(json, "live_since");
     filter.adds_acknowledged = number_at(json, "adds_acknowledged");
     filter.adds_new = number_at(json, "adds_new");
+    if (format == 1)
+        return filter;
+    filter.created = number_at(json, "created_lsn");
+    filter.bulk_acts = number_at(json, "bulk_acts");
+    for (const Json &snapshot : list_at(json, "snapshots"))
+        filter.snapshots.push_back({number_at(snapshot, "number"), number_at(snapshot, "s_lsn"),
+                                    number_at(snapshot, "end_lsn"), number_at(snapshot, "begun"),
+                                    number_at(snapshot, "lineage"), number_at(snapshot, "bulk_acts"),
+                                    number_at(snapshot, "bytes")});
     return filter;
 }
 
@@ -168,7 +129,20 @@ EndingSegment decode_ending(const Json &json) {
             file_id_at(json, "segment"), flag_at(json, "gate_ended")};
 }
 
-Registry decode_content(const Json &json) {
+void decode_journal(const Json &json, Registry &registry) {
+    const Json &journal = object_at(json, "journal");
+    for (const Json &file : list_at(journal, "files"))
+        registry.journal.files.push_back({number_at(file, "number"), hex_at(file, "id")});
+    registry.journal.next_number = number_at(journal, "next_number");
+    registry.journal.end = number_at(journal, "end_lsn");
+    registry.next_snapshot_number = number_at(json, "next_snapshot_number");
+    const Json &degraded = object_at(json, "degraded");
+    registry.degraded = {number_at(degraded, "since"), text_at(degraded, "text")};
+    for (const Json &dropped : list_at(json, "dropped"))
+        registry.dropped.push_back({number_at(dropped, "since"), decode_filter(object_at(dropped, "filter"), kRegistryFormat)});
+}
+
+Registry decode_content(const Json &json, std::uint64_t format) {
     Registry registry;
     registry.state_uuid = uuid_at(json, "state_uuid");
     for (const Json &earlier : list_at(json, "earlier_states"))
@@ -184,63 +158,34 @@ Registry decode_content(const Json &json) {
     registry.next_generation = number_at(json, "next_generation");
     registry.next_filter_number = number_at(json, "next_filter_number");
     for (const Json &filter : list_at(json, "filters"))
-        registry.filters.push_back(decode_filter(filter));
+        registry.filters.push_back(decode_filter(filter, format));
     for (const Json &ending : list_at(json, "ending"))
         registry.ending.push_back(decode_ending(ending));
     for (const auto &[name, refused] : object_at(json, "adds_refused").items())
         registry.adds_refused[name] = {number_at(refused, "since"), text_at(refused, "text")};
+    if (format != 1)
+        decode_journal(json, registry);
     return registry;
 }
 
 } // namespace
 
-std::string encode_registry(const Registry &registry) {
-    Json filters = Json::array();
-    for (const FilterRecord &filter : registry.filters)
-        filters.push_back(encode(filter));
-    Json ending = Json::array();
-    for (const EndingSegment &segment : registry.ending)
-        ending.push_back(encode(segment));
-    Json refused = Json::object();
-    for (const auto &[name, record] : registry.adds_refused)
-        refused[name] = {{"since", record.since}, {"text", record.text}};
-    Json earlier = Json::array();
-    for (const Uuid &uuid : registry.earlier_state_uuids)
-        earlier.push_back({{"state_uuid", to_string(uuid)}});
-    const Json content{{"state_uuid", to_string(registry.state_uuid)},
-                       {"earlier_states", std::move(earlier)},
-                       {"folder", encode(registry.folder)},
-                       {"seed", to_hex(registry.seed)},
-                       {"domain", to_hex(registry.domain)},
-                       {"boot_id", to_string(registry.boot)},
-                       {"clean_stop", registry.clean_stop},
-                       {"control",
-                        {{"path", registry.control.path},
-                         {"uuid", to_string(registry.control.uuid)},
-                         {"file", encode(registry.control.file)}}},
-                       {"control_lost", registry.control_lost},
-                       {"next_generation", registry.next_generation},
-                       {"next_filter_number", registry.next_filter_number},
-                       {"filters", std::move(filters)},
-                       {"ending", std::move(ending)},
-                       {"adds_refused", std::move(refused)}};
-    const Json file{{"format", kFormat},
-                    {"incompat", 0},
-                    {"writer", SHMBLOOM_VERSION},
-                    {"checksum", checksum_of(content)},
-                    {"registry", content}};
-    return file.dump(1) + "\n";
+std::string registry_checksum(const Json &content) {
+    // Keys of an object are sorted by the library, so the same content always has the same text.
+    const std::string text = content.dump();
+    return to_hex(XXH3_64bits(text.data(), text.size()));
 }
 
 Registry decode_registry(std::string_view text, const std::string &path) {
     std::string newer;
     try {
         const Json file = Json::parse(text);
-        if (number_at(file, "format") == kFormat && number_at(file, "incompat") == 0) {
+        const std::uint64_t format = number_at(file, "format");
+        if (format >= 1 && format <= kRegistryFormat && number_at(file, "incompat") == 0) {
             const Json &content = object_at(file, "registry");
-            if (text_at(file, "checksum") != checksum_of(content))
+            if (text_at(file, "checksum") != registry_checksum(content))
                 throw Refusal{"its checksum does not match: it was changed by hand or damaged"};
-            return decode_content(content);
+            return decode_content(content, format);
         }
         newer = text_at(file, "writer");
     } catch (const std::exception &error) { // Json's or a Refusal
