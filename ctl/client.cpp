@@ -154,7 +154,7 @@ Result<Reply> Client::receive_one(std::int64_t deadline_ns, int depth) {
     if (r < 0)
         return connection_failure(r, "no reply from the daemon");
     Reply reply{head.type, head.integer, {}, {}};
-    if (head.text != nullptr)
+    if (head.text != nullptr && head.type != SHMBLOOM__NIL) // a nil's is what stood on the line
         reply.text.assign(head.text, head.size);
     if (head.type != SHMBLOOM__ARRAY)
         return reply;

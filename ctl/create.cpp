@@ -28,6 +28,7 @@ Result<Reply> send_create(Client &client, const CreateOptions &options) {
     optional("LAYOUT", options.layout);
     optional("NORMALIZE", options.normalize);
     optional("KEYTYPE", options.key_type);
+    optional("DURABILITY", options.durability);
     if (options.nothing_exists_yet)
         command.push_back("NOTHING-EXISTS-YET");
     return client.call(command, kCreateTimeout, Exit::usage);

@@ -5,6 +5,7 @@
 
 #include "filter.h"
 #include "hints.h"
+#include "journal_search.h"
 #include "json.h"
 #include "keys.h"
 #include "numbers.h"
@@ -28,6 +29,7 @@ struct Explained {
     FilterStatus status;
     Seen seen;
     int answer;
+    JournalSearch journal{};
 };
 
 std::string doubts_text(std::uint64_t gate) {
@@ -132,6 +134,7 @@ std::string text_of(const Where &where, const Explained &e) {
         text += place_line(e.seen.probed) + word_lines(e.seen.probed);
     text += gate_lines(e.seen);
     text += line("doubts", status.info.doubts_text[0] == '\0' ? "none" : status.info.doubts_text);
+    text += line("journal", wrap(search_text(e.journal), 13));
     text += line("answer", paint(stdout, Colour::bold, answer_text(e)));
     for (const std::string &step : next_steps(where, e))
         text += line("", step.starts_with("shmbloomctl ") ? "  " + step : wrap(step, 13));
@@ -165,6 +168,8 @@ Json fields_of(const Where &where, const Explained &e) {
     fields["handle_doubts"] = e.status.handle_doubts();
     fields["answer"] = kAnswers[e.answer];
     fields["next"] = next_steps(where, e);
+    fields["journal_searched"] = e.journal.was_searched;
+    fields["journal"] = search_object(e.journal);
     return fields;
 }
 
@@ -184,6 +189,7 @@ int run(const Where &where, const ExplainOptions &options) {
     e.status.info = get_info(f);
     e.answer = shmbloom__contains_hash(f, e.keys.hashing().hash_domain, e.hash);
     e.seen = look_at_bits(f, e.hash);
+    e.journal = search_journal(where, options.name, e.status.info.durability, e.keys.hashing().hash_domain, e.hash);
     print(text_of(where, e));
     return conclude(fields_of(where, e), {},
                     static_cast<Exit>(e.answer == SHMBLOOM_ABSENT  ? Exit::negative

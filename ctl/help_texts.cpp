@@ -10,16 +10,18 @@ namespace {
 constexpr std::array kVerbs{
     VerbHelp{"create",
              "create NAME --capacity N --fpr P [--layout auto|classic|blocked] [--normalize trim,lower] "
-             "[--key-type bytes|u64] [--nothing-exists-yet]",
+             "[--key-type bytes|u64] [--durability durable|logged|memory] [--nothing-exists-yet]",
              "make a filter for N keys at rate P of false positives",
              "The new filter answers unverified until a source is loaded. With --nothing-exists-yet\n"
              "it is live at once: it answers ABSENT to everything from the first second.\n"
              "N: 100M, 1e8 or 100_000_000. P: 0.001 or 0.1%.\n"
-             "trim and lower change every key alike, when it is added and when it is asked for.\n",
+             "trim and lower change every key alike, when it is added and when it is asked for.\n"
+             "--durability: what an acknowledged add outlives. durable (default): a power loss;\n"
+             "logged: that too, but for the last second; memory: the daemon only.\n",
              "shmbloomctl create links --capacity 400M --fpr 0.1%"},
     VerbHelp{"drop", "drop NAME [--yes]", "end a filter; its workers then answer unverified",
              "Asks on a terminal; elsewhere it needs --yes.\n", "shmbloomctl drop links --yes"},
-    VerbHelp{"load", "load NAME (FILE | - | --exec -- CMD...) [-0] [--expect-at-least N] [--overlap D] [--keep-blanks]",
+    VerbHelp{"load", "load NAME (FILE | - | --exec -- CMD...) [-0] [--expect-at-least N] [--overlap D] [--keep-blanks] | load (--all-doubted | --all) --exec -- CMD...",
              "bring the IDs of a source, one a line, and make the filter live",
              "--exec  runs CMD and counts only if it exits with 0: the form for every database\n"
              "FILE    counts when it was read whole\n"
@@ -29,6 +31,9 @@ constexpr std::array kVerbs{
              "--overlap D     a filter that lost adds goes live only by a load that begins at least\n"
              "                D (default 1h) after it lost them\n"
              "--keep-blanks   take carriage returns and outer blanks as parts of keys\n"
+             "--all-doubted   CMD once for each filter with a doubt that a load ends, --all for each:\n"
+             "                SHMBLOOM_FILTER, SHMBLOOM_DOUBTS and SHMBLOOM_SINCE are set for it. Exit: the\n"
+             "                highest code of any\n"
              "Zero lines never make a filter live. Empty lines are skipped.\n",
              "shmbloomctl load links --exec -- psql -qAtc 'copy (select code from links) to stdout'"},
     VerbHelp{"status", "status [NAME] [--json]", "show daemon and filters, worst first; also without a daemon",
@@ -67,13 +72,29 @@ constexpr std::array kVerbs{
              "not repaired, else 0.\n",
              "shmbloomctl verify links --exec -- psql -qAtc 'copy (select code from links) to stdout'"},
     VerbHelp{"explain", "explain NAME KEY", "show how a key is answered, step by step",
-             "Bytes, what is hashed, hash, the words that are probed, both gates, doubts, the\n"
-             "answer and what to type next. Exit as contains.\n",
+             "Bytes, what is hashed, hash, the words that are probed, both gates, doubts, whether the\n"
+             "journal holds it (for whoever may create filters), the answer and what to type next.\n"
+             "Exit as contains.\n",
              "shmbloomctl explain links abc123"},
     VerbHelp{"forget-readers", "forget-readers (NAME | --all)", "take adds again that are refused",
              "Only when no worker runs any more that had the filter open before its memory was\n"
              "removed: such a worker would never learn of new adds.\n",
              "shmbloomctl forget-readers links"},
+    VerbHelp{"snapshot", "snapshot (NAME | --all)", "copy a filter's bits to the disk now",
+             "The daemon does so by itself; this is for before a risk. Ends when it is on the disk.\n"
+             "Adds and lookups go on.\n",
+             "shmbloomctl snapshot links"},
+    VerbHelp{"undrop", "undrop [NAME]", "bring back a filter that was dropped within the last day",
+             "With the bits of its last snapshot. It is lossy: adds of meanwhile went nowhere, so it\n"
+             "is to be loaded again. Without NAME: what is kept.\n",
+             "shmbloomctl undrop links"},
+    VerbHelp{"export", "export NAME FILE", "a snapshot as a file, for another machine or for later",
+             "As root or the daemon's user, who alone may read the state folder. FILE must not exist.\n",
+             "shmbloomctl export links /backup/links.snapshot"},
+    VerbHelp{"import", "import NAME FILE", "bring in a file that export made",
+             "As root or the daemon's user. Into a filter of the same geometry: its bits come on top.\n"
+             "Else a new filter, warming. Both need the seed that the file's keys were hashed with.\n",
+             "shmbloomctl import links /backup/links.snapshot"},
     VerbHelp{"self-test", "self-test", "check that this very user can use the daemon",
              "Says which folder or group is wrong. For whoever may create filters it also makes one\n"
              "of its own, adds, looks up from a second process, and drops it.\n",

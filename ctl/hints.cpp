@@ -27,9 +27,9 @@ constexpr Entry kEntries[] = {
     {"degraded", "the disk does not follow",
      "room on the disk of the daemon's state folder, or its repair; the daemon tries again each second"},
     {"name_lost",
-     "its name in shared memory is gone: workers that have it open go on, others cannot open it; the "
-     "daemon's next start begins it anew, empty and in doubt",
-     "that start, then a load"},
+     "its name in shared memory is gone: workers that have it open go on, others cannot open it until the "
+     "daemon has copied it to a new generation, which it tries each minute",
+     "room in /dev/shm"},
     {"adds_refused",
      "workers may still read a segment that nobody can reach, so adds are turned away until a restart "
      "of the machine, or until you say that no worker of before is left",

@@ -35,6 +35,14 @@ Json json_words(const std::string &commas) {
     return words;
 }
 
+bool is_utf8(const std::string &text) {
+    try {
+        return !Json(text).dump().empty();
+    } catch (const Json::type_error &) {
+        return false;
+    }
+}
+
 std::string hex_text(std::uint64_t value) {
     char buffer[24];
     std::snprintf(buffer, sizeof buffer, "%016llx", static_cast<unsigned long long>(value));

@@ -19,6 +19,8 @@ Json json_hex(std::uint64_t value);    // text of 16 digits
 Json json_word(const char *text);      // null for ""
 Json json_words(const std::string &commas);
 
+bool is_utf8(const std::string &text); // else it cannot be printed as JSON
+
 std::string hex_text(std::uint64_t value); // 16 digits
 
 // The same fields with `error` and `word` behind them: null, or why the verb did not end well.

@@ -7,6 +7,7 @@
 #include "hints.h"
 #include "json.h"
 #include "keys.h"
+#include "load.h"
 #include "load_session.h"
 #include "output.h"
 #include "source_keys.h"
@@ -186,26 +187,34 @@ class Load {
 
 } // namespace
 
-int run(const Where &where, const LoadOptions &options) {
+Loaded load_one(const Where &where, const LoadOptions &options) {
+    const Json name{{"name", options.name}};
     auto opened = open_filter(where, options.name);
     if (const Failure *failure = failure_of(opened))
-        return fail(*failure);
+        return {name, *failure};
     auto hashing = get_hashing(std::get<Filter>(opened).get(), options.name);
     if (const Failure *failure = failure_of(hashing))
-        return fail(*failure);
+        return {name, *failure};
     auto source = Source::open(options);
     if (const Failure *failure = failure_of(source))
-        return fail(*failure);
+        return {name, *failure};
     auto client = Client::connect(where);
     if (const Failure *failure = failure_of(client))
-        return fail(*failure);
+        return {name, *failure};
 
     const Keys keys{take(std::move(hashing))};
     if (!std::get<Source>(source).is_end_certain() && !options.expect_at_least)
         note("reading a pipe without --expect-at-least: keys are added, but this cannot make the filter live");
     Load load{where, options, std::get<Client>(client), std::get<Source>(source), keys};
     const Outcome failure = load.run();
-    return conclude(load.fields(), failure);
+    return {load.fields(), failure};
+}
+
+int run(const Where &where, const LoadOptions &options) {
+    if (options.which != LoadOptions::Which::one)
+        return load_all(where, options);
+    const Loaded loaded = load_one(where, options);
+    return conclude(loaded.fields, loaded.failure);
 }
 
 } // namespace shmbloom::ctl

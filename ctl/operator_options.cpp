@@ -1,4 +1,5 @@
 // Options of what an operator does to a filter that is there.
+#include "json.h"
 #include "reader.h"
 
 namespace shmbloom::ctl {
@@ -6,7 +7,8 @@ namespace shmbloom::ctl {
 // Exactly one source: FILE, "-", or --exec with what stands behind "--".
 void read_source(Reader &reader, SourceOptions &options) {
     Arguments &arguments = reader.arguments();
-    options.name = reader.next_name();
+    const bool several = arguments.has("all") || arguments.has("all-doubted"); // of load
+    options.name = several ? "" : reader.next_name();
     options.nul_separated = arguments.has("null");
     options.keep_blanks = arguments.has("keep-blanks");
     options.expect_at_least = reader.number("expect-at-least", parse_count, kCountForms);
@@ -47,8 +49,9 @@ LiveOptions read_live(Reader &reader) {
 
 PauseOptions read_pause(Reader &reader) {
     PauseOptions options{reader.next_name_or_all(), reader.arguments().value("reason").value_or("")};
-    if (options.reason.size() > 200 || options.reason.find_first_of("\r\n") != std::string::npos)
-        reader.refuse("--reason is one line of at most 200 bytes");
+    if (options.reason.size() > 200 || options.reason.find_first_of("\r\n") != std::string::npos ||
+        !is_utf8(options.reason))
+        reader.refuse("--reason is one line of at most 200 bytes, in UTF-8");
     reader.expect_no_more_words();
     return options;
 }
@@ -61,6 +64,20 @@ ResumeOptions read_resume(Reader &reader) {
 
 ForgetReadersOptions read_forget_readers(Reader &reader) {
     ForgetReadersOptions options{reader.next_name_or_all()};
+    reader.expect_no_more_words();
+    return options;
+}
+
+SnapshotOptions read_snapshot(Reader &reader) {
+    SnapshotOptions options{reader.next_name_or_all()};
+    reader.expect_no_more_words();
+    return options;
+}
+
+UndropOptions read_undrop(Reader &reader) {
+    UndropOptions options;
+    if (!reader.arguments().words.empty())
+        options.name = reader.next_name();
     reader.expect_no_more_words();
     return options;
 }

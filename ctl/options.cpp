@@ -14,6 +14,7 @@ CreateOptions read_create(Reader &reader) {
     options.layout = reader.word_of("layout", "auto classic blocked");
     options.normalize = reader.words_of("normalize", "trim lower");
     options.key_type = reader.word_of("key-type", "bytes u64");
+    options.durability = reader.word_of("durability", "durable logged memory");
     options.nothing_exists_yet = reader.arguments().has("nothing-exists-yet");
     reader.expect_no_more_words();
     return options;
@@ -28,6 +29,15 @@ DropOptions read_drop(Reader &reader) {
 LoadOptions read_load(Reader &reader) {
     LoadOptions options;
     options.overlap_s = reader.number("overlap", parse_duration_s, kDurationForms);
+    const bool all = reader.arguments().has("all"), doubted = reader.arguments().has("all-doubted");
+    options.which = all       ? LoadOptions::Which::all
+                    : doubted ? LoadOptions::Which::doubted
+                              : LoadOptions::Which::one;
+    if (all && doubted)
+        reader.refuse("--all or --all-doubted, not both");
+    if ((all || doubted) && (!reader.arguments().words.empty() || !reader.arguments().has("exec")))
+        reader.refuse("of several filters each is loaded by a command of its own: load --all-doubted --exec -- CMD..., "
+                      "which finds the filter's name in $SHMBLOOM_FILTER");
     read_source(reader, options);
     return options;
 }
@@ -57,6 +67,19 @@ Options read_keys(Reader &reader) {
         options.keys.insert(options.keys.end(), arguments.after_dashes->begin(), arguments.after_dashes->end());
     if (options.keys.empty() && !options.from_stdin)
         reader.refuse_form();
+    return options;
+}
+
+template <class Options>
+Options read_with_file(Reader &reader) {
+    Options options;
+    options.name = reader.next_name();
+    if (auto &behind = reader.arguments().after_dashes) {
+        reader.arguments().words.insert(reader.arguments().words.end(), behind->begin(), behind->end());
+        behind.reset();
+    }
+    options.file = reader.next_word(true);
+    reader.expect_no_more_words();
     return options;
 }
 
@@ -93,6 +116,10 @@ constexpr Entry kEntries[] = {{"create", read_as<read_create>},
                               {"verify", read_as<read_verify>},
                               {"explain", read_as<read_explain>},
                               {"forget-readers", read_as<read_forget_readers>},
+                              {"snapshot", read_as<read_snapshot>},
+                              {"undrop", read_as<read_undrop>},
+                              {"export", read_as<read_with_file<ExportOptions>>},
+                              {"import", read_as<read_with_file<ImportOptions>>},
                               {"self-test", read_as<read_self_test>},
                               {"plan", read_as<read_plan>}};
 

@@ -22,7 +22,7 @@ struct CreateOptions {
     std::string name;
     std::uint64_t capacity = 0;
     double fpr = 0;
-    std::optional<std::string> layout, normalize, key_type; // checked words; empty: the daemon's default
+    std::optional<std::string> layout, normalize, key_type, durability; // checked words; empty: the daemon's default
     bool nothing_exists_yet = false;
 };
 
@@ -41,6 +41,7 @@ struct SourceOptions {
     std::optional<std::uint64_t> expect_at_least;
 };
 struct LoadOptions : SourceOptions {
+    enum class Which { one, doubted, all } which = Which::one; // but for one: `name` is ""
     std::optional<std::uint64_t> overlap_s;
 };
 struct VerifyOptions : SourceOptions {
@@ -78,6 +79,20 @@ struct ForgetReadersOptions {
     std::string name; // "": --all
 };
 
+struct SnapshotOptions {
+    std::string name; // "": --all
+};
+
+struct UndropOptions {
+    std::string name; // "": list what is kept
+};
+struct ExportOptions {
+    std::string name, file;
+};
+struct ImportOptions {
+    std::string name, file;
+};
+
 struct WaitOptions {
     std::string name;
     std::optional<std::uint64_t> timeout_s; // nullopt: for ever
@@ -107,7 +122,8 @@ struct Command {
     bool json = false;
     std::variant<CreateOptions, DropOptions, LoadOptions, StatusOptions, ContainsOptions, AddOptions, LiveOptions,
                  PauseOptions, ResumeOptions, WaitOptions, VerifyOptions, ExplainOptions, ForgetReadersOptions,
-                 SelfTestOptions, PlanOptions, HelpOptions, VersionOptions>
+                 SnapshotOptions, UndropOptions, ExportOptions, ImportOptions, SelfTestOptions, PlanOptions, HelpOptions,
+                 VersionOptions>
         verb;
 };
 

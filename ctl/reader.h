@@ -119,6 +119,8 @@ LiveOptions read_live(Reader &reader);
 PauseOptions read_pause(Reader &reader);
 ResumeOptions read_resume(Reader &reader);
 ForgetReadersOptions read_forget_readers(Reader &reader);
+SnapshotOptions read_snapshot(Reader &reader);
+UndropOptions read_undrop(Reader &reader);
 WaitOptions read_wait(Reader &reader);
 VerifyOptions read_verify(Reader &reader);
 ExplainOptions read_explain(Reader &reader);

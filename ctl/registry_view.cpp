@@ -21,9 +21,11 @@ using Sorted = nlohmann::json; // keys in the order that the checksum was made i
 RecordedFilter read_filter(const Sorted &filter) {
     const Sorted &segment = filter.at("segment");
     RecordedFilter read{filter.at("name"), filter.at("uuid"),   filter.at("generation"),
-                        segment.at("dev"), segment.at("inode"), {}};
+                        segment.at("dev"), segment.at("inode"), {}, 0};
     for (const auto &[word, doubt] : filter.at("doubts").items())
         read.reasons[word] = doubt.at("text");
+    if (filter.contains("snapshots") && !filter["snapshots"].empty())
+        read.newest_snapshot = filter["snapshots"].back().at("number");
     return read;
 }
 

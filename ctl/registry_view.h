@@ -16,6 +16,7 @@ struct RecordedFilter {
     std::uint64_t generation = 0;
     std::uint64_t dev = 0, inode = 0;           // of its segment; 0: it has none
     std::map<std::string, std::string> reasons; // of its doubts, by word
+    std::uint64_t newest_snapshot = 0;          // its number; 0: none
 };
 
 struct RegistryView {

@@ -40,6 +40,14 @@ void fill_reasons(const Where &where, const std::vector<FilterStatus *> &filters
                 filter->reasons = record.reasons;
 }
 
+// What the daemon alone knows, as far as it answers.
+void fill_snapshots(const std::optional<InstanceState> &state, FilterStatus &filter) {
+    if (!state)
+        return;
+    if (const auto found = state->filters.find(filter.info.uuid); found != state->filters.end())
+        filter.snapshots = found->second;
+}
+
 FilterStatus look_at(const Where &where, const std::string &name) {
     FilterStatus status;
     auto opened = open_filter(where, name);
@@ -66,6 +74,8 @@ int show_one(const Where &where, const std::string &name, bool json) {
     FilterStatus status;
     fill(status, std::get<Filter>(opened).get());
     fill_reasons(where, {&status});
+    if (json && status.info.heartbeat_age_ms <= 3000)
+        fill_snapshots(ask_state(status.info.runtime_dir), status);
     if (json)
         print_json(status_json(status));
     else
@@ -85,6 +95,10 @@ Result<Status> look_at_all(const Where &where) {
     for (FilterStatus &filter : status.filters)
         filters.push_back(&filter);
     fill_reasons(where, filters);
+    if (status.place->is_daemon_running())
+        status.state = ask_state(status.place->runtime_dir);
+    for (FilterStatus &filter : status.filters)
+        fill_snapshots(status.state, filter);
     for (const FilterStatus &filter : status.filters)
         status.place->hangs =
             status.place->hangs || (!status.place->is_daemon_running() && is_shmbloomd(filter.info.daemon_pid));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "filter.h"
+#include "instance_state.h"
 #include "options.h"
 
 namespace shmbloom::ctl {
@@ -16,6 +17,7 @@ struct FilterStatus {
     shmbloom_info info{};
     std::string error; // why the filter cannot be opened; info then holds its name and nothing else
     std::uint64_t wrong_absents = SHMBLOOM_UNKNOWN;
+    std::optional<FilterSnapshots> snapshots{}; // as the daemon says; nullopt: it does not
     std::map<std::string, std::string> reasons; // of doubts by word, where the registry may be read
 
     bool is_live() const { return error.empty() && info.live != 0; }
@@ -33,6 +35,7 @@ struct Status {
     std::optional<Listing> place;      // nullopt: no daemon of this boot has been here
     std::vector<FilterStatus> filters; // worst first
     std::string error{};               // why nothing is known
+    std::optional<InstanceState> state{}; // as the daemon says; nullopt: it does not
 };
 
 // Seconds since 1970; a parameter of the forms, so that they are pure.

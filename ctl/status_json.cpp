@@ -61,6 +61,10 @@ void put(Json &json, const FilterStatus &filter) {
     json["previous_generation"] = nullptr; // nothing keeps one yet
     json["handle_doubts"] = filter.handle_doubts();
     json["error"] = json_word(filter.error.c_str());
+    const auto &snapshots = filter.snapshots;
+    json["snapshots"] = snapshots ? Json(snapshots->count) : Json{};
+    json["last_snapshot"] = snapshots && snapshots->last ? Json(*snapshots->last) : Json{};
+    json["hashes_since_snapshot"] = snapshots ? Json(snapshots->hashes_since) : Json{};
 }
 
 Json daemon_of(const Status &status) {
@@ -72,6 +76,7 @@ Json daemon_of(const Status &status) {
         if (filter.is_known() && filter.info.daemon_pid != 0)
             daemon["pid"] = json_number(filter.info.daemon_pid);
     daemon["runtime_dir"] = status.place ? Json(status.place->runtime_dir) : Json{};
+    daemon["journal"] = status.state ? state_object(*status.state) : Json{};
     return daemon;
 }
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
-#include <cstring>
 
 #include "hints.h"
 #include "numbers.h"
@@ -84,6 +83,17 @@ std::string first_lines(const FilterStatus &filter) {
     return text + wrap(numbers, kIndent + state.size() + 2) + "\n";
 }
 
+std::string durability_text(std::string_view durability) {
+    std::string text = ", durability: " + std::string{durability};
+    if (durability == "durable")
+        text = ", durable: acknowledged adds outlive a power loss";
+    if (durability == "logged")
+        text += " (synced every second)";
+    if (durability == "memory")
+        text += " (adds outlive the daemon, not a restart of the machine)";
+    return text;
+}
+
 std::string detail(const shmbloom_info &info, std::uint64_t now_s) {
     std::string text;
     if (info.live != 0 && info.live_since != 0 && info.live_since != SHMBLOOM_UNKNOWN)
@@ -95,9 +105,7 @@ std::string detail(const shmbloom_info &info, std::uint64_t now_s) {
     text += ", generation " + std::to_string(info.generation) + ", key type " + info.key_type;
     if (info.normalize[0] != '\0')
         text += std::string{", normalize "} + info.normalize;
-    text += std::string{", durability: "} + info.durability;
-    if (std::strcmp(info.durability, "memory") == 0)
-        text += " (adds outlive the daemon, not a restart of the machine)";
+    text += durability_text(info.durability);
     if (const auto days = days_until_full(info))
         text += ", full in " + format_age(static_cast<std::uint64_t>(std::min(*days, 36500.0) * 86'400'000));
     if (info.adds_refused != 0 && info.adds_refused != SHMBLOOM_UNKNOWN)
@@ -176,6 +184,8 @@ std::string pid_text(const Status &status) {
 
 std::string status_text(const Where &where, const Status &status, std::uint64_t now_s) {
     std::string text = status.place ? daemon_line(*status.place, pid_text(status)) : "";
+    if (status.state)
+        text += state_line(*status.state);
     if (status.filters.empty())
         text += "no filters; " + command_line(where, "create NAME --capacity N --fpr P") + " makes one\n";
     for (const FilterStatus &filter : status.filters)

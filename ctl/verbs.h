@@ -19,6 +19,10 @@ int run(const Where &where, const ForgetReadersOptions &options); // resume.cpp
 int run(const Where &where, const WaitOptions &options);          // wait.cpp
 int run(const Where &where, const VerifyOptions &options);        // verify.cpp
 int run(const Where &where, const ExplainOptions &options);       // explain.cpp
+int run(const Where &where, const SnapshotOptions &options);      // snapshot.cpp
+int run(const Where &where, const UndropOptions &options);        // undrop.cpp
+int run(const Where &where, const ExportOptions &options);        // export.cpp
+int run(const Where &where, const ImportOptions &options);        // import.cpp
 int run(const Where &where, const SelfTestOptions &options);      // self_test.cpp
 int run(const Where &where, const PlanOptions &options);          // plan.cpp
 int run(const Where &where, const HelpOptions &options);          // help.cpp
