@@ -83,6 +83,7 @@ std::string with_marks(std::string text, const std::string &folder) {
         // Estimates are the daemon's, made once a second.
         {R"(\d+ of 20\.0 k keys \([0-9.]+ %\), rate (< )?[0-9.e-]+ % now)", "KEYS of 20.0 k keys, rate FPR now"},
         {R"(\((< )?[0-9.e-]+ % of all others now\))", "(FPR of all others now)"},
+        {R"(added [0-9-]{10} [0-9:]{8} UTC)", "added TIME"},
         {R"(but [^;]* has \d+ MiB \(\d+ bytes\))", "but ROOM has SIZE"},
     };
     for (const auto &[pattern, mark] : marks)

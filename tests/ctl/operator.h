@@ -49,6 +49,10 @@ class Operator : public ::testing::Test {
         arguments.insert(arguments.end(), more.begin(), more.end());
         instance.must_ctl(arguments);
     }
+    // Live, and its bits are lost with its segment.
+    void create_in_memory(const std::string &name) {
+        instance.create(name, {"CAPACITY", "20000", "FPR", "1e-3", "DURABILITY", "memory", "NOTHING-EXISTS-YET"});
+    }
     Finished load(const std::string &name, const std::string &script) {
         return operate({"load", name, "--exec", "--", "sh", "-c", script});
     }

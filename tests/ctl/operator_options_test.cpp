@@ -32,6 +32,19 @@ bool says(const std::string &text, const char *part) {
 
 } // namespace
 
+TEST(OperatorOptions, SnapshotUndropExportAndImport) {
+    EXPECT_EQ(parsed<SnapshotOptions>({"snapshot", "links"}).name, "links");
+    EXPECT_EQ(parsed<SnapshotOptions>({"snapshot", "--all"}).name, "");
+    EXPECT_TRUE(says(refusal({"snapshot", "links", "--all"}), "not both"));
+    EXPECT_TRUE(says(refusal({"snapshot"}), "snapshot (NAME | --all)"));
+    EXPECT_EQ(parsed<UndropOptions>({"undrop"}).name, "");
+    EXPECT_EQ(parsed<UndropOptions>({"undrop", "links"}).name, "links");
+    EXPECT_EQ(parsed<ExportOptions>({"export", "links", "f"}).file, "f");
+    EXPECT_EQ(parsed<ImportOptions>({"import", "links", "--", "-f"}).file, "-f");
+    EXPECT_TRUE(says(refusal({"export", "links"}), "export NAME FILE"));
+    EXPECT_TRUE(says(refusal({"import", "links", "a", "b"}), "import NAME FILE"));
+}
+
 TEST(OperatorOptions, LiveWantsExactlyOneReason) {
     EXPECT_EQ(parsed<LiveOptions>({"live", "links", "--expect-at-least", "300M"}).expect_at_least, 300'000'000u);
     EXPECT_TRUE(parsed<LiveOptions>({"live", "links", "--force-incomplete"}).force_incomplete);

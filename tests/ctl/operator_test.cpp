@@ -23,7 +23,7 @@ TEST_F(Operator, LiveShowsWhatThereIsAndWantsTheExpectedKeys) {
 }
 
 TEST_F(Operator, LiveEndsLossyOnlyByForce) {
-    create("links");
+    create_in_memory("links");
     instance.kill();
     instance.remove_segments();
     instance.start();

@@ -61,6 +61,14 @@ TEST(Options, CreateSaysWhatIsMissingOrAllowed) {
         says(refusal({"create", "l", "--capacity", "1", "--fpr", "1%", "--key-type", "bytes,u64"}), "bytes u64"));
 }
 
+TEST(Options, CreateTakesADurability) {
+    const auto create = parsed<CreateOptions>({"create", "l", "--capacity", "1", "--fpr", "1%", "--durability", "logged"});
+    EXPECT_EQ(create.durability, "logged");
+    EXPECT_EQ(parsed<CreateOptions>({"create", "l", "--capacity", "1", "--fpr", "1%"}).durability, std::nullopt);
+    EXPECT_TRUE(says(refusal({"create", "l", "--capacity", "1", "--fpr", "1%", "--durability", "safe"}),
+                     "durable logged memory"));
+}
+
 TEST(Options, NamesAreCheckedBeforeAnyDaemonIsAsked) {
     EXPECT_EQ(refusal({"status", "A.z_0:9-"}), "");
     EXPECT_EQ(refusal({"status", std::string(64, 'x')}), "");
@@ -102,6 +110,18 @@ TEST(Options, LoadTakesExactlyOneSource) {
     EXPECT_TRUE(says(refusal({"load", "links", "--", "psql", "-qAtc", "..."}), "only behind --exec --"));
     EXPECT_TRUE(says(refusal({"load", "links", "psql", "-qAtc", "..."}), "a command goes behind --exec --"));
     EXPECT_TRUE(says(refusal({"load", "links", "-", "--exec", "--", "psql"}), "--exec -- CMD"));
+}
+
+TEST(Options, LoadOfSeveralTakesACommandAndNoName) {
+    const auto load = parsed<LoadOptions>({"load", "--all-doubted", "--exec", "--", "sh", "-c", "x"});
+    EXPECT_EQ(load.which, LoadOptions::Which::doubted);
+    EXPECT_EQ(load.name, "");
+    EXPECT_EQ(parsed<LoadOptions>({"load", "--all", "--exec", "--", "x"}).which, LoadOptions::Which::all);
+    EXPECT_TRUE(says(refusal({"load", "--all", "ids"}), "SHMBLOOM_FILTER"));
+    EXPECT_TRUE(says(refusal({"load", "--all", "links", "--exec", "--", "x"}), "SHMBLOOM_FILTER"));
+    EXPECT_TRUE(says(refusal({"load", "--all", "--all-doubted", "--exec", "--", "x"}), "not both"));
+    EXPECT_TRUE(says(refusal({"load", "--all", "--exec"}), "--exec -- CMD"));
+    EXPECT_TRUE(says(refusal({"verify", "--all", "--exec", "--", "x"}), "'verify' has no option --all"));
 }
 
 TEST(Options, LoadKeepsTheCommandWordForWord) {

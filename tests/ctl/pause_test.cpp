@@ -181,14 +181,18 @@ TEST_F(Pause, OverWarmingLeavesWarmingBehind) {
 }
 
 TEST_F(Pause, OverPartialLeavesPartialBehind) {
+    create_in_memory("cache");
     instance.kill();
     instance.remove_segments();
     instance.start({"--shm-reserve", "1000000GiB"});
-    EXPECT_EQ(doubts("links"), "partial,lossy");
-    EXPECT_EQ(operate({"pause", "links"}).code, 0);
-    EXPECT_EQ(doubts("links"), "partial,paused,lossy");
-    EXPECT_EQ(operate({"resume", "links"}).code, 0);
-    EXPECT_EQ(doubts("links"), "partial,lossy");
+    EXPECT_EQ(doubts("links"), "partial");
+    EXPECT_EQ(doubts("cache"), "partial,lossy");
+    EXPECT_EQ(operate({"pause", "--all"}).code, 0);
+    EXPECT_EQ(doubts("links"), "partial,paused");
+    EXPECT_EQ(doubts("cache"), "partial,paused,lossy");
+    EXPECT_EQ(operate({"resume", "--all"}).code, 0);
+    EXPECT_EQ(doubts("links"), "partial");
+    EXPECT_EQ(doubts("cache"), "partial,lossy");
 }
 
 TEST_F(Pause, StandsWhenALoadEndsUnderIt) {

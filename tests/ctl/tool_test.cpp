@@ -86,7 +86,7 @@ TEST_F(Tool, StatusOfOneFilterIsItsExitCode) {
     const Finished all = instance.ctl({"status"});
     EXPECT_EQ(all.code, 1);
     EXPECT_LT(all.output.find("tokens"), all.output.find("links")) << "worst first: " << all.output;
-    EXPECT_TRUE(says(all.output, "durability: memory")) << all.output;
+    EXPECT_TRUE(says(all.output, "durable: acknowledged adds outlive a power loss")) << all.output;
     instance.must_ctl({"drop", "tokens", "--yes"});
     EXPECT_EQ(instance.ctl({"status"}).code, 0);
 }
@@ -115,7 +115,7 @@ TEST_F(Tool, StatusJsonAgreesWithWhatWasAskedFor) {
     EXPECT_EQ(links["capacity"], 10'000);
     EXPECT_EQ(links["fpr"], 1e-4);
     EXPECT_EQ(links["normalize"], "trim,lower");
-    EXPECT_EQ(links["durability"], "memory");
+    EXPECT_EQ(links["durability"], "durable");
     EXPECT_EQ(links["hash_domain"].get<std::string>().size(), 16u);
     EXPECT_TRUE(links["live_since"].is_number());
     const auto all = nlohmann::json::parse(instance.ctl({"status", "--json"}).output);

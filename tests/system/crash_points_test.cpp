@@ -1,81 +1,19 @@
-// kill -9 at every numbered step of create, drop, load, a lost control and a start. Whatever the step, the next start finds
-// either the old state or the new one, no segment is left over, and workers that never reopened are never told a wrong no.
+// kill -9 at every step of create, drop, load, pause, a lost control and a start (of the journal: journal_crash_test.cpp).
+// Whatever the step, the next start finds either the old state or the new one, no segment is left over, and workers that
+// never reopened are never told a wrong no.
 #include <regex>
 #include <set>
 
+#include "crash_steps.h"
 #include "kept_filter.h"
 
 namespace shmbloom::test {
 namespace {
 
-struct Step {
-    const char *name;
-    int time = 1; // crash at the n-th time
-
-    std::string text() const { return std::string{name} + ":" + std::to_string(time); }
-};
-
-// A start without losses writes the registry twice; what comes after it is counted on from there.
-constexpr int kFirst = 3, kSecond = 4;
-
-const std::vector<Step> kCreateSteps{
-    {"create.making"},         {"create.made"},           {"create.durable"},           {"create.slot"},
-    {"create.segment_gate"},   {"create.control_gate"},   {"registry.before", kFirst},  {"file.written", kFirst},
-    {"file.renamed", kFirst},  {"registry.durable", kFirst}, {"registry.before", kSecond}, {"file.written", kSecond},
-    {"file.renamed", kSecond}, {"registry.durable", kSecond}};
-const std::vector<Step> kDropSteps{{"drop.gates"},          {"drop.durable"},         {"drop.unlinked"},
-                                   {"registry.before", kFirst}, {"file.written", kFirst}, {"file.renamed", kFirst},
-                                   {"registry.durable", kFirst}};
-const std::vector<Step> kLoadSteps{{"load.durable"},         {"load.segment_gate"},    {"load.control_gate"},
-                                   {"registry.before", kFirst}, {"file.written", kFirst}, {"file.renamed", kFirst},
-                                   {"registry.durable", kFirst}};
-const std::vector<Step> kControlSteps{
-    {"control.lost_durable"},  {"control.built"},         {"control.published"},        {"registry.before", kFirst},
-    {"file.written", kFirst},  {"file.renamed", kFirst},  {"registry.durable", kFirst}, {"registry.before", kSecond},
-    {"file.written", kSecond}, {"file.renamed", kSecond}, {"registry.durable", kSecond}};
-
-const std::vector<Step> kPauseSteps{{"pause.gates"},          {"registry.before", kFirst},  {"file.written", kFirst},
-                                    {"file.renamed", kFirst}, {"registry.durable", kFirst}};
-
-// What happened between the last daemon's end and the start that is killed.
-enum class Before { clean_stop, kill, segment_gone, control_gone, both_gone };
-struct StartStep {
-    Step step;
-    bool lost_segment = false; // reached only by a start that replaces a segment
-    bool lost_control = false; // ... that makes a control
-};
-const std::vector<StartStep> kStartSteps{{{"start.noted"}},
-                                         {{"start.segment_made"}, true},
-                                         {{"start.durable"}},
-                                         {{"start.gate_open", 1}},
-                                         {{"start.gate_open", 2}},
-                                         {{"start.gate_open", 3}},
-                                         {{"start.open"}},
-                                         {{"control.built"}, false, true},
-                                         {{"control.published"}, false, true},
-                                         {{"registry.before", 1}},
-                                         {{"registry.before", 2}},
-                                         {{"registry.before", 3}, true},
-                                         {{"file.written", 1}},
-                                         {{"file.written", 2}},
-                                         {{"file.written", 3}, true},
-                                         {{"file.renamed", 1}},
-                                         {{"file.renamed", 2}},
-                                         {{"file.renamed", 3}, true},
-                                         {{"registry.durable", 1}},
-                                         {{"registry.durable", 2}},
-                                         {{"registry.durable", 3}, true}};
-
-std::string test_name(std::string text) {
-    for (char &c : text)
-        if (!std::isalnum(static_cast<unsigned char>(c)))
-            c = '_';
-    return text;
-}
-
 TEST(CrashPoints, EveryOneInTheSourceIsTriedHere) {
     std::set<std::string> tried;
-    for (const auto *steps : {&kCreateSteps, &kDropSteps, &kLoadSteps, &kControlSteps, &kPauseSteps})
+    for (const auto *steps : {&kCreateSteps, &kDropSteps, &kLoadSteps, &kControlSteps, &kPauseSteps, &kJournalSteps,
+                              &kImportSteps, &kRenewSteps})
         for (const Step &step : *steps)
             tried.insert(step.name);
     for (const StartStep &step : kStartSteps)
@@ -96,10 +34,15 @@ TEST(CrashPoints, EveryOneInTheSourceIsTriedHere) {
 
 class CrashAt : public ::testing::Test {
   protected:
+    explicit CrashAt(const Durability &of_all) : durability{of_all} {}
+
     // The daemon that is to crash takes over from one that ended well.
-    void restart_to_crash_at(const Step &step) {
+    void restart_to_crash_at(Step step) {
+        if (kept.is_journalled() && step.time >= kFirst)
+            step.time++;
         instance.stop();
         instance.start({}, {{"SHMBLOOM_CRASH_AT", step.text()}});
+        kept.add(1); // in the journal's first file, so the registry names that, and whatever comes now is the next write
     }
 
     void wait_for_crash(const Step &step) {
@@ -121,25 +64,44 @@ class CrashAt : public ::testing::Test {
         return instance;
     }
 
+    const Durability durability;
     TestInstance instance;
-    KeptFilter kept{started(instance), "kept", KeptFilter::live(), 200};
-    KeptFilter warming{instance, "warming", KeptFilter::warming(), 50};
+    KeptFilter kept{started(instance), "kept", KeptFilter::live(durability), 200};
+    KeptFilter warming{instance, "warming", KeptFilter::warming(durability), 50};
 };
 
-class CreateCrash : public CrashAt, public ::testing::WithParamInterface<std::tuple<Step, bool>> {};
+const auto kBoth = ::testing::Values(Durability{kDurable}, Durability{kMemory});
+
+template <typename StepOfIt>
+class CrashAtStep : public CrashAt, public ::testing::WithParamInterface<std::tuple<Durability, StepOfIt>> {
+  protected:
+    CrashAtStep() : CrashAt{std::get<0>(this->GetParam())} {}
+    static const StepOfIt &step() { return std::get<1>(CrashAtStep::GetParam()); }
+};
+
+std::string step_test_name(const ::testing::TestParamInfo<std::tuple<Durability, Step>> &test) {
+    return test_name(std::get<0>(test.param) + "_" + std::get<1>(test.param).text());
+}
+
+class CreateCrash : public CrashAt, public ::testing::WithParamInterface<std::tuple<Durability, Step, bool>> {
+  protected:
+    CreateCrash() : CrashAt{std::get<0>(GetParam())} {}
+    void create(bool live) {
+        instance.create("new", live ? std::vector<std::string>{"CAPACITY", "20000", "FPR", "1e-3", "DURABILITY", durability,
+                                                               "NOTHING-EXISTS-YET"}
+                                    : std::vector<std::string>{"CAPACITY", "20000", "FPR", "1e-3", "DURABILITY", durability});
+    }
+};
 
 TEST_P(CreateCrash, IsDoneOrNotAtAll) {
-    const auto &[step, live] = GetParam();
+    const auto &[of_all, step, live] = GetParam();
     restart_to_crash_at(step);
-    std::vector<std::string> create{"create", "new", "--capacity", "20k", "--fpr", "1e-3"};
-    if (live)
-        create.push_back("--nothing-exists-yet");
-    EXPECT_NE(instance.ctl(create).code, 0);
+    EXPECT_THROW(create(live), std::runtime_error);
     wait_for_crash(step);
     restart_and_check();
 
     if (const auto info = instance.info("new"); info.empty())
-        instance.must_ctl(create);
+        create(live);
     EXPECT_EQ(instance.info("new").at("live"), live ? "1" : "0");
     Worker worker = instance.worker();
     worker.open("new");
@@ -149,18 +111,22 @@ TEST_P(CreateCrash, IsDoneOrNotAtAll) {
     EXPECT_EQ(instance.segment_names(), instance.recorded_segment_names());
 }
 
-INSTANTIATE_TEST_SUITE_P(Steps, CreateCrash, ::testing::Combine(::testing::ValuesIn(kCreateSteps), ::testing::Bool()),
-                         [](const auto &test) {
-                             return test_name(std::get<0>(test.param).text() + (std::get<1>(test.param) ? "_live" : "_warming"));
-                         });
+std::string create_test_name(const ::testing::TestParamInfo<std::tuple<Durability, Step, bool>> &test) {
+    const auto &[durability, step, live] = test.param;
+    return test_name(durability + "_" + step.text() + (live ? "_live" : "_warming"));
+}
 
-class DropCrash : public CrashAt, public ::testing::WithParamInterface<Step> {};
+INSTANTIATE_TEST_SUITE_P(Steps, CreateCrash,
+                         ::testing::Combine(kBoth, ::testing::ValuesIn(kCreateSteps), ::testing::Bool()),
+                         create_test_name);
+
+class DropCrash : public CrashAtStep<Step> {};
 
 TEST_P(DropCrash, IsDoneOrNotAtAll) {
-    KeptFilter going{instance, "going", KeptFilter::live(), 100};
-    restart_to_crash_at(GetParam());
+    KeptFilter going{instance, "going", KeptFilter::live(durability), 100};
+    restart_to_crash_at(step());
     EXPECT_NE(instance.ctl({"drop", "going", "--yes"}).code, 0);
-    wait_for_crash(GetParam());
+    wait_for_crash(step());
     going.expect_unverified(); // the gates went first
     restart_and_check();
 
@@ -173,17 +139,16 @@ TEST_P(DropCrash, IsDoneOrNotAtAll) {
     EXPECT_EQ(instance.segment_names(), instance.recorded_segment_names());
 }
 
-INSTANTIATE_TEST_SUITE_P(Steps, DropCrash, ::testing::ValuesIn(kDropSteps),
-                         [](const auto &test) { return test_name(test.param.text()); });
+INSTANTIATE_TEST_SUITE_P(Steps, DropCrash, ::testing::Combine(kBoth, ::testing::ValuesIn(kDropSteps)), step_test_name);
 
-class LoadCrash : public CrashAt, public ::testing::WithParamInterface<Step> {};
+class LoadCrash : public CrashAtStep<Step> {};
 
 TEST_P(LoadCrash, NeverMakesLiveWhatWasNotComplete) {
-    KeptFilter loaded{instance, "loaded", KeptFilter::warming(), 100};
+    KeptFilter loaded{instance, "loaded", KeptFilter::warming(durability), 100};
     const std::string source = loaded.write_source();
-    restart_to_crash_at(GetParam());
+    restart_to_crash_at(step());
     EXPECT_NE(instance.ctl({"load", "loaded", source}).code, 0);
-    wait_for_crash(GetParam());
+    wait_for_crash(step());
     loaded.expect_never_absent();
     restart_and_check();
 
@@ -196,18 +161,17 @@ TEST_P(LoadCrash, NeverMakesLiveWhatWasNotComplete) {
     loaded.expect_goes_on();
 }
 
-INSTANTIATE_TEST_SUITE_P(Steps, LoadCrash, ::testing::ValuesIn(kLoadSteps),
-                         [](const auto &test) { return test_name(test.param.text()); });
+INSTANTIATE_TEST_SUITE_P(Steps, LoadCrash, ::testing::Combine(kBoth, ::testing::ValuesIn(kLoadSteps)), step_test_name);
 
-class PauseCrash : public CrashAt, public ::testing::WithParamInterface<Step> {};
+class PauseCrash : public CrashAtStep<Step> {};
 
 // The gates come before the registry, and a start takes what either says.
 TEST_P(PauseCrash, OutlivesTheDaemonWhereverItDied) {
-    KeptFilter paused{instance, "paused", KeptFilter::live(), 50};
-    restart_to_crash_at(GetParam());
+    KeptFilter paused{instance, "paused", KeptFilter::live(durability), 50};
+    restart_to_crash_at(step());
     Wire wire = instance.wire();
     wire.send({"SB.PAUSE", "paused"});
-    wait_for_crash(GetParam());
+    wait_for_crash(step());
     paused.expect_unverified();
     restart_and_check();
     paused.expect_unverified();
@@ -216,15 +180,14 @@ TEST_P(PauseCrash, OutlivesTheDaemonWhereverItDied) {
     paused.expect_unverified();
 }
 
-INSTANTIATE_TEST_SUITE_P(Steps, PauseCrash, ::testing::ValuesIn(kPauseSteps),
-                         [](const auto &test) { return test_name(test.param.text()); });
+INSTANTIATE_TEST_SUITE_P(Steps, PauseCrash, ::testing::Combine(kBoth, ::testing::ValuesIn(kPauseSteps)), step_test_name);
 
-class LostControlCrash : public CrashAt, public ::testing::WithParamInterface<Step> {};
+class LostControlCrash : public CrashAtStep<Step> {};
 
 TEST_P(LostControlCrash, LosesNoFilterAndNoReader) {
-    restart_to_crash_at(GetParam());
+    restart_to_crash_at(step());
     remove_control(instance);
-    wait_for_crash(GetParam());
+    wait_for_crash(step());
     restart_and_check();
     Worker fresh = instance.worker();
     fresh.open("kept");
@@ -238,16 +201,18 @@ TEST_P(LostControlCrash, LosesNoFilterAndNoReader) {
     kept.expect_never_absent();
 }
 
-INSTANTIATE_TEST_SUITE_P(Steps, LostControlCrash, ::testing::ValuesIn(kControlSteps),
-                         [](const auto &test) { return test_name(test.param.text()); });
+INSTANTIATE_TEST_SUITE_P(Steps, LostControlCrash, ::testing::Combine(kBoth, ::testing::ValuesIn(kControlSteps)), step_test_name);
 
-class StartCrash : public CrashAt, public ::testing::WithParamInterface<std::tuple<Before, StartStep>> {};
+class StartCrash : public CrashAt, public ::testing::WithParamInterface<std::tuple<Durability, Before, StartStep>> {
+  protected:
+    StartCrash() : CrashAt{std::get<0>(GetParam())} {}
+};
 
 TEST_P(StartCrash, IsGoneOnFromByTheNextStart) {
-    const auto &[before, wanted] = GetParam();
+    const auto &[of_all, before, wanted] = GetParam();
     const bool segment_gone = before == Before::segment_gone || before == Before::both_gone;
     const bool control_gone = before == Before::control_gone || before == Before::both_gone;
-    KeptFilter lost{instance, "lost", KeptFilter::live(), 100};
+    KeptFilter lost{instance, "lost", KeptFilter::live(durability), 100};
     if (before == Before::clean_stop)
         instance.stop();
     else
@@ -268,26 +233,29 @@ TEST_P(StartCrash, IsGoneOnFromByTheNextStart) {
 
     if (!segment_gone)
         return lost.expect_goes_on();
-    EXPECT_TRUE(instance.info("lost").at("doubts") == "lossy");
+    EXPECT_EQ(instance.info("lost").at("doubts"), lost.doubts_after_loss());
     if (control_gone) {
         EXPECT_TRUE(lost.try_add(1).starts_with("acknowledged 0 refused 1 last -16 ")); // EBUSY
         EXPECT_EQ(instance.info("lost").at("warnings"), "adds_refused");
         lost.expect_never_absent(); // it may go on reading the nameless bits, which miss nothing
+        if (lost.is_journalled())
+            lost.expect_stands_for_a_fresh_one();
     } else {
-        lost.expect_unverified();
+        lost.expect_lossy_or_restored();
         lost.add(10);
-        lost.expect_unverified();
+        lost.expect_lossy_or_restored();
     }
 }
 
-std::string start_test_name(const ::testing::TestParamInfo<std::tuple<Before, StartStep>> &test) {
+std::string start_test_name(const ::testing::TestParamInfo<std::tuple<Durability, Before, StartStep>> &test) {
     static const char *const names[] = {"clean_stop", "kill", "segment_gone", "control_gone", "both_gone"};
-    const auto &[before, wanted] = test.param;
-    return test_name(std::string{names[static_cast<int>(before)]} + "_" + wanted.step.text());
+    const auto &[durability, before, wanted] = test.param;
+    return test_name(durability + "_" + names[static_cast<int>(before)] + "_" + wanted.step.text());
 }
 
 INSTANTIATE_TEST_SUITE_P(Steps, StartCrash,
-                         ::testing::Combine(::testing::Values(Before::clean_stop, Before::kill, Before::segment_gone,
+                         ::testing::Combine(kBoth,
+                                            ::testing::Values(Before::clean_stop, Before::kill, Before::segment_gone,
                                                               Before::control_gone, Before::both_gone),
                                             ::testing::ValuesIn(kStartSteps)),
                          start_test_name);
@@ -305,11 +273,13 @@ TEST(FirstStartCrash, LeavesNothingThatCouldBeTakenForAFilter) {
 }
 
 // Three starts in a row, none of which gets far enough to move readers off a lost segment; then control goes too.
-TEST(StartCrashes, ReadersOfALostSegmentAreNotForgottenByALaterStart) {
+class StartCrashes : public ::testing::TestWithParam<Durability> {};
+
+TEST_P(StartCrashes, ReadersOfALostSegmentAreNotForgottenByALaterStart) {
     for (const char *second : {"start.noted", "start.durable", "registry.durable:1"}) {
         TestInstance instance;
         instance.start();
-        KeptFilter lost{instance, "lost", KeptFilter::live(), 100};
+        KeptFilter lost{instance, "lost", KeptFilter::live(GetParam()), 100};
         instance.kill();
         lost.remove_segment();
         ASSERT_TRUE(instance.start_and_crash("start.durable"));
@@ -321,6 +291,8 @@ TEST(StartCrashes, ReadersOfALostSegmentAreNotForgottenByALaterStart) {
         EXPECT_EQ(instance.segment_names(), instance.recorded_segment_names());
     }
 }
+
+INSTANTIATE_TEST_SUITE_P(Each, StartCrashes, each_durability(), durability_name);
 
 } // namespace
 } // namespace shmbloom::test

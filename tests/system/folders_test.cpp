@@ -165,17 +165,33 @@ TEST_F(Folders, AnEmptyStateFolderIsRefusedLikeAMountThatIsMissing) {
 
 // A backup of the registry put back by hand: what came after it is in doubt, not absent.
 TEST_F(Folders, AnOlderRegistryPutBackNeverAnswersAbsent) {
+    KeptFilter cache{instance, "cache", KeptFilter::live(kMemory), 50};
     fs::copy_file(registry_path(), other("older"));
-    instance.must_ctl({"drop", "links", "--yes"});
-    instance.must_ctl({"create", "links", "--capacity", "20k", "--fpr", "1e-3", "--nothing-exists-yet"});
-    ASSERT_TRUE(links.becomes_live());
-    EXPECT_EQ(links.adder().tell("put newer"), "0");
+    for (KeptFilter *const filter : {&links, &cache}) {
+        const std::string durability = filter->is_journalled() ? kDurable : kMemory;
+        instance.must_ctl({"drop", filter->name(), "--yes"});
+        instance.create(filter->name(),
+                        {"CAPACITY", "20000", "FPR", "1e-3", "DURABILITY", durability, "NOTHING-EXISTS-YET"});
+        ASSERT_TRUE(filter->becomes_live());
+        EXPECT_EQ(filter->adder().tell("put newer"), "0");
+    }
     instance.stop();
     fs::copy_file(other("older"), registry_path(), fs::copy_options::overwrite_existing);
     instance.start();
-    links.expect_unverified();
-    EXPECT_EQ(links.worker().tell("ask newer"), "2");
-    EXPECT_EQ(instance.info("links").at("doubts"), "lossy");
+    for (KeptFilter *const filter : {&links, &cache}) {
+        filter->expect_unverified();
+        EXPECT_EQ(filter->worker().tell("ask newer"), "2");
+    }
+    EXPECT_EQ(instance.info("cache").at("doubts"), "lossy");
+    EXPECT_EQ(instance.info("links").at("doubts"), "damaged"); // the journal has adds to a filter that it does not know
+    // Once they are loaded that is over, for good.
+    for (KeptFilter *const filter : {&links, &cache})
+        instance.must_ctl({"load", filter->name(), filter->write_source(), "--overlap", "0"});
+    instance.kill();
+    links.remove_segment();
+    instance.start();
+    links.expect_lossy_or_restored();
+    cache.expect_goes_on();
 }
 
 class DamagedRegistry : public Folders {
@@ -214,7 +230,7 @@ TEST_F(DamagedRegistry, IsRefusedWhateverIsWrongAndNothingChanges) {
         EXPECT_EQ(text(), content) << what;
     }
     std::string newer = good;
-    newer.replace(newer.find("\"format\": 1"), 11, "\"format\": 2");
+    newer.replace(newer.find("\"format\": 2"), 11, "\"format\": 3");
     write(newer);
     EXPECT_NE(refused().find("newer"), std::string::npos);
     std::string unknown = good;

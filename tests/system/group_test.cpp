@@ -63,21 +63,33 @@ TEST_F(Group, MemberWritesNoBitsAndHoldsNoLock) {
 
 // A name that somebody else took is not used, and nothing of his is removed.
 TEST_F(Group, SquattedNamesAreNeverUsed) {
-    const std::string segment = instance.segment_of("links");
-    const std::string path = "/dev/shm/" + segment;
-    Worker worker = instance.worker();
+    instance.create("cache", {"CAPACITY", "1000", "FPR", "0.001", "DURABILITY", "memory", "NOTHING-EXISTS-YET"});
+    instance.must_ctl({"add", "cache", "abc"});
+    std::map<std::string, std::string> paths; // of the filters
+    for (const std::string name : {"links", "cache"})
+        paths[name] = "/dev/shm/" + instance.segment_of(name);
+    Worker worker = instance.worker(), in_cache = instance.worker();
     worker.open("links");
+    in_cache.open("cache");
     ASSERT_EQ(worker.tell("ask abc"), "1");
+    ASSERT_EQ(in_cache.tell("ask abc"), "1");
     instance.kill();
-    ASSERT_EQ(std::filesystem::file_size(path), 8192u) << "the test below makes one as large";
-    std::filesystem::remove(path);
-    ASSERT_EQ(run({"/usr/bin/setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "/bin/sh", "-c",
-                   "head -c 8192 /dev/zero > \"$0\"", path}).code, 0);
+    for (const auto &[name, path] : paths) {
+        ASSERT_EQ(std::filesystem::file_size(path), 8192u) << "the test below makes one as large";
+        std::filesystem::remove(path);
+        ASSERT_EQ(run({"/usr/bin/setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "/bin/sh", "-c",
+                       "head -c 8192 /dev/zero > \"$0\"", path}).code, 0);
+    }
     instance.start();
-    EXPECT_EQ(instance.info("links").at("doubts"), "lossy");
-    EXPECT_EQ(worker.tell("ask abc"), "2");
-    EXPECT_TRUE(std::filesystem::exists(path));
-    std::filesystem::remove(path);
+    EXPECT_EQ(instance.info("links").at("doubts"), "");
+    EXPECT_EQ(worker.tell("ask abc"), "1") << "restored, under another name";
+    EXPECT_EQ(worker.tell("ask never"), "0");
+    EXPECT_EQ(instance.info("cache").at("doubts"), "lossy");
+    EXPECT_EQ(in_cache.tell("ask abc"), "2");
+    for (const auto &[name, path] : paths) {
+        EXPECT_TRUE(std::filesystem::exists(path)) << name;
+        std::filesystem::remove(path);
+    }
 }
 
 } // namespace

@@ -12,24 +12,39 @@
 
 namespace shmbloom::test {
 
+// As on the wire. What happens when bits are really lost is seen with `memory`.
+using Durability = std::string;
+constexpr const char *kDurable = "durable", *kLogged = "logged", *kMemory = "memory";
+
+inline auto each_durability() {
+    return ::testing::Values(Durability{kDurable}, Durability{kLogged}, Durability{kMemory});
+}
+inline std::string durability_name(const ::testing::TestParamInfo<Durability> &test) {
+    return test.param;
+}
+
 class KeptFilter {
   public:
-    // `asked`: options for `shmbloomctl create`. Adds `keys` keys.
+    // `asked`: words for SB.CREATE. Adds `keys` keys.
     KeptFilter(TestInstance &instance, const std::string &name, const std::vector<std::string> &asked,
-               std::uint64_t keys = 1000, const std::string &capacity = "20k")
+               std::uint64_t keys = 1000, const std::string &capacity = "20000")
         : instance_{instance}, name_{name}, worker_{instance.worker()}, adder_{instance.worker()} {
-        std::vector<std::string> create{"create", name, "--capacity", capacity, "--fpr", "1e-3"};
-        create.insert(create.end(), asked.begin(), asked.end());
-        instance.must_ctl(create);
+        std::vector<std::string> words{"CAPACITY", capacity, "FPR", "1e-3"};
+        words.insert(words.end(), asked.begin(), asked.end());
+        instance.create(name, words);
+        is_journalled_ = instance.info(name).at("durability") != kMemory;
         worker_.open(name);
         adder_.tell("timeout 5000");
         adder_.open(name);
         add(keys);
     }
-    static std::vector<std::string> live() { return {"--nothing-exists-yet"}; }
-    static std::vector<std::string> warming() { return {}; }
+    static std::vector<std::string> live(const Durability &durability = kDurable) {
+        return {"DURABILITY", durability, "NOTHING-EXISTS-YET"};
+    }
+    static std::vector<std::string> warming(const Durability &durability = kDurable) { return {"DURABILITY", durability}; }
 
     const std::string &name() const { return name_; }
+    bool is_journalled() const { return is_journalled_; }
     std::string acknowledged_file() const { return instance_.folder() / ("acknowledged-" + name_); }
     std::vector<std::uint64_t> acknowledged() const { return read_indexes(acknowledged_file()); }
     Worker &worker() { return worker_; }
@@ -59,6 +74,29 @@ class KeptFilter {
         expect_stands();
         add(20);
         expect_stands();
+    }
+    // The same of a worker that opens it now.
+    void expect_stands_for_a_fresh_one() {
+        Worker fresh = instance_.worker();
+        fresh.open(name_);
+        const auto keys = acknowledged();
+        EXPECT_EQ(fresh.count_all("base62", keys).maybe, keys.size()) << name_;
+        EXPECT_GE(fresh.count("base62", kOthers, kOtherCount).absent, kOtherCount * (1 - 2 * 1e-3)) << name_;
+    }
+    // What it is after a start that found its segment gone: if it is journalled, what it was before; else lossy. `besides`:
+    // the doubts that it had before.
+    std::string doubts_after_loss(const std::string &besides = "") const {
+        return is_journalled_ ? besides : besides.empty() ? "lossy" : besides + ",lossy";
+    }
+    // Such a start was: live before, and what it is now.
+    void expect_lossy_or_restored() {
+        EXPECT_EQ(instance_.info(name_).at("doubts"), doubts_after_loss()) << name_;
+        EXPECT_EQ(instance_.info(name_).at("live"), is_journalled_ ? "1" : "0") << name_;
+        if (!is_journalled_)
+            return expect_unverified();
+        EXPECT_TRUE(becomes_live()) << name_;
+        expect_stands();
+        expect_stands_for_a_fresh_one();
     }
     void expect_never_absent() { EXPECT_EQ(worker_.count_all("base62", acknowledged()).absent, 0u) << name_; }
     void expect_unverified() {
@@ -99,6 +137,7 @@ class KeptFilter {
 
     TestInstance &instance_;
     std::string name_;
+    bool is_journalled_ = true;
     Worker worker_, adder_;
     std::uint64_t next_ = 0;
 };

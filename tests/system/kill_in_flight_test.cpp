@@ -1,4 +1,6 @@
-// kill -9 while adds are under way: what was acknowledged is there, always; what was not is nobody's promise.
+// kill -9 while adds are under way, again and again: what was acknowledged is there, always; what was not is nobody's
+// promise. Between kill and start names are taken away: segments (the filter is restored from snapshot and journal),
+// control (it is adopted), or none.
 #include <atomic>
 #include <cstdlib>
 #include <random>
@@ -61,9 +63,29 @@ class PipelinedAdder {
     std::thread thread_;
 };
 
-TEST(KillInFlight, NoAcknowledgedAddIsEverAnsweredAbsent) {
+struct Loop {
+    const char *durability;
+    int cycles;
+    bool loses_segments;
+};
+
+// What is taken away in the n-th of all cycles. Control only in the last third, and then no segment any more: who loses
+// both in one boot has readers that nobody can reach, and refuses adds.
+enum class Lost { nothing, segments, control };
+Lost lost_in(const Loop &loop, int cycle, int cycles) {
+    if (cycle % 2 == 0)
+        return Lost::nothing;
+    if (3 * cycle >= 2 * cycles)
+        return Lost::control;
+    return loop.loses_segments ? Lost::segments : Lost::nothing;
+}
+
+class KillInFlight : public testing::TestWithParam<Loop> {};
+
+TEST_P(KillInFlight, NoAcknowledgedAddIsEverAnsweredAbsent) {
     constexpr int kAdders = 3;
-    const int cycles = std::getenv("SHMBLOOM_TEST_LONG") != nullptr ? 100 : 5;
+    const Loop &loop = GetParam();
+    const int cycles = loop.cycles * (std::getenv("SHMBLOOM_TEST_LONG") != nullptr ? 50 : 1);
     const char *const wanted = std::getenv("SHMBLOOM_TEST_SEED");
     const auto seed = wanted != nullptr ? std::strtoul(wanted, nullptr, 10) : std::random_device{}();
     std::printf("SHMBLOOM_TEST_SEED=%lu\n", seed);
@@ -71,7 +93,8 @@ TEST(KillInFlight, NoAcknowledgedAddIsEverAnsweredAbsent) {
 
     TestInstance instance;
     instance.start();
-    instance.must_ctl({"create", "links", "--capacity", "4M", "--fpr", "1e-3", "--nothing-exists-yet"});
+    instance.must_ctl({"create", "links", "--capacity", "4M", "--fpr", "1e-3", "--nothing-exists-yet",
+                       "--durability", loop.durability});
     Worker old = instance.worker(); // opened before every kill, never again
     old.open("links");
     Worker watcher = instance.worker();
@@ -102,8 +125,12 @@ TEST(KillInFlight, NoAcknowledgedAddIsEverAnsweredAbsent) {
     std::uint64_t batched_in_flight = 0, batched = 0;
     std::uint64_t next = std::uint64_t{1} << 50;
     for (int cycle = 0; cycle < cycles; cycle++) {
+        SCOPED_TRACE("cycle " + std::to_string(cycle));
         const auto before = acknowledged();
         ASSERT_TRUE(eventually([&] { return acknowledged() > before + 100; })) << "adders do not get through";
+        Wire wire = instance.wire();
+        if (cycle % 5 == 4)
+            wire.send({"SB.SNAPSHOT", "links"}); // so that some kills meet one
         PipelinedAdder batches{instance.runtime_dir(), "links", next};
         std::this_thread::sleep_for(std::chrono::microseconds{random() % 60'000}); // the random moment itself
         instance.kill();
@@ -113,10 +140,14 @@ TEST(KillInFlight, NoAcknowledgedAddIsEverAnsweredAbsent) {
         const Answers while_dead = old.count("base62", batches.from(), batches.acknowledged());
         EXPECT_EQ(while_dead.maybe, batches.acknowledged());
         next = batches.end();
+        if (lost_in(loop, cycle, cycles) == Lost::segments)
+            instance.remove_segments();
+        if (lost_in(loop, cycle, cycles) == Lost::control)
+            remove_control(instance);
 
         instance.start();
         const Answers added = old.count("base62", batches.from(), batches.acknowledged());
-        EXPECT_EQ(added.maybe, batches.acknowledged()) << "cycle " << cycle;
+        EXPECT_EQ(added.maybe, batches.acknowledged());
         const Answers others = old.count("base62", std::uint64_t{1} << 60, 20'000);
         EXPECT_GE(others.absent, 20'000 * (1 - 2 * 1e-3));
         EXPECT_EQ(others.unverified, 0u);
@@ -151,6 +182,10 @@ TEST(KillInFlight, NoAcknowledgedAddIsEverAnsweredAbsent) {
     EXPECT_GT(unknown + twice, 0u) << "no single add was in flight at any kill";
     EXPECT_GT(batched_in_flight, 0u) << "no batch was in flight at any kill";
 }
+
+INSTANTIATE_TEST_SUITE_P(Of, KillInFlight,
+                         testing::Values(Loop{"durable", 36, true}, Loop{"logged", 18, true}, Loop{"memory", 6, false}),
+                         [](const auto &instance) { return std::string{instance.param.durability}; });
 
 } // namespace
 } // namespace shmbloom::test

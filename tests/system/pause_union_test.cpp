@@ -8,7 +8,7 @@
 namespace shmbloom::test {
 namespace {
 
-class Paused : public ::testing::Test {
+class Paused : public ::testing::TestWithParam<Durability> {
   protected:
     static TestInstance &started(TestInstance &instance) {
         instance.start();
@@ -29,10 +29,10 @@ class Paused : public ::testing::Test {
     }
 
     TestInstance instance;
-    KeptFilter links{started(instance), "links", KeptFilter::live(), 200};
+    KeptFilter links{started(instance), "links", KeptFilter::live(GetParam()), 200};
 };
 
-TEST_F(Paused, InControlsGateIsNoticedWithinTwoSeconds) {
+TEST_P(Paused, InControlsGateIsNoticedWithinTwoSeconds) {
     pause(true, false);
     links.expect_unverified(); // at once
     EXPECT_TRUE(eventually([&] { return stands_everywhere(); }, std::chrono::seconds{2}));
@@ -41,16 +41,16 @@ TEST_F(Paused, InControlsGateIsNoticedWithinTwoSeconds) {
     links.expect_unverified();
 }
 
-TEST_F(Paused, InTheSegmentsGateIsNoticedWithinTwoSeconds) {
+TEST_P(Paused, InTheSegmentsGateIsNoticedWithinTwoSeconds) {
     pause(false, true);
     links.expect_unverified();
     EXPECT_TRUE(eventually([&] { return stands_everywhere(); }, std::chrono::seconds{2}));
 }
 
-TEST_F(Paused, WithTheDaemonDeadIsTakenOverByTheNextStart) {
+TEST_P(Paused, WithTheDaemonDeadIsTakenOverByTheNextStart) {
     for (const auto &[control, segment] : {std::pair{true, false}, {false, true}}) {
         const std::string name = control ? "by-control" : "by-segment";
-        KeptFilter filter{instance, name, KeptFilter::live(), 50};
+        KeptFilter filter{instance, name, KeptFilter::live(GetParam()), 50};
         instance.kill();
         pause(control, segment, name);
         filter.expect_unverified();
@@ -62,7 +62,7 @@ TEST_F(Paused, WithTheDaemonDeadIsTakenOverByTheNextStart) {
     links.expect_goes_on();
 }
 
-TEST_F(Paused, WithTheDaemonHangingWorksAtOnce) {
+TEST_P(Paused, WithTheDaemonHangingWorksAtOnce) {
     instance.daemon().signal(SIGSTOP);
     pause(true, true);
     links.expect_unverified();
@@ -71,7 +71,7 @@ TEST_F(Paused, WithTheDaemonHangingWorksAtOnce) {
     links.expect_unverified();
 }
 
-TEST_F(Paused, SurvivesRestartsOfEveryKind) {
+TEST_P(Paused, SurvivesRestartsOfEveryKind) {
     pause(true, true);
     ASSERT_TRUE(eventually([&] { return stands_everywhere(); }));
     for (const bool clean : {true, false}) {
@@ -88,7 +88,7 @@ TEST_F(Paused, SurvivesRestartsOfEveryKind) {
     EXPECT_EQ(instance.info("links").at("doubts"), "paused");
 }
 
-TEST_F(Paused, IsCarriedIntoANewControl) {
+TEST_P(Paused, IsCarriedIntoANewControl) {
     pause(true, false);
     remove_control(instance);
     ASSERT_TRUE(eventually([&] { return std::filesystem::exists(instance.runtime_dir() + "/control"); }));
@@ -96,8 +96,8 @@ TEST_F(Paused, IsCarriedIntoANewControl) {
     links.expect_unverified();
 }
 
-TEST_F(Paused, OverWarmingStaysWhenTheLoadEnds) {
-    KeptFilter warming{instance, "warming", KeptFilter::warming(), 50};
+TEST_P(Paused, OverWarmingStaysWhenTheLoadEnds) {
+    KeptFilter warming{instance, "warming", KeptFilter::warming(GetParam()), 50};
     pause(true, true, "warming");
     instance.must_ctl({"load", "warming", warming.write_source()});
     EXPECT_EQ(instance.info("warming").at("doubts"), "paused");
@@ -108,24 +108,28 @@ TEST_F(Paused, OverWarmingStaysWhenTheLoadEnds) {
     warming.expect_unverified();
 }
 
-TEST_F(Paused, IsCarriedIntoTheNewGenerationOfALostSegment) {
+TEST_P(Paused, IsCarriedIntoTheNewGenerationOfALostSegment) {
     instance.kill();
     links.remove_segment();
     MemoryView view{instance.runtime_dir()};
     pause_gate(view.control_gate("links"));
     instance.start();
-    EXPECT_EQ(instance.info("links").at("doubts"), "paused,lossy");
+    EXPECT_EQ(instance.info("links").at("doubts"), links.doubts_after_loss("paused"));
+    links.expect_unverified();
     EXPECT_TRUE(stands_everywhere());
     instance.must_ctl({"load", "links", links.write_source(), "--overlap", "0"});
     EXPECT_EQ(instance.info("links").at("doubts"), "paused");
     links.expect_unverified();
+    EXPECT_EQ(instance.wire().call({"SB.RESUME", "links"}).text, "OK");
+    ASSERT_TRUE(links.becomes_live());
+    links.expect_goes_on();
 }
 
 // In the middle of a start, between the moment it reads the gates and the moment it stores them.
-TEST_F(Paused, InTheMiddleOfAStartIsKept) {
+TEST_P(Paused, InTheMiddleOfAStartIsKept) {
     for (const bool lost : {false, true}) {
         const std::string name = lost ? "lost" : "adopted";
-        KeptFilter filter{instance, name, KeptFilter::live(), 50};
+        KeptFilter filter{instance, name, KeptFilter::live(GetParam()), 50};
         instance.kill();
         if (lost)
             filter.remove_segment();
@@ -139,15 +143,15 @@ TEST_F(Paused, InTheMiddleOfAStartIsKept) {
         starting.signal(SIGKILL);
         starting.wait();
         instance.start();
-        EXPECT_EQ(instance.info(name).at("doubts"), lost ? "paused,lossy" : "paused");
+        EXPECT_EQ(instance.info(name).at("doubts"), lost ? filter.doubts_after_loss("paused") : "paused");
     }
 }
 
 // In the middle of the end of a load, between the registry and the gates.
-TEST_F(Paused, InTheMiddleOfALoadsEndIsKept) {
+TEST_P(Paused, InTheMiddleOfALoadsEndIsKept) {
     for (const std::string step : {"load.durable", "load.segment_gate"}) {
         const std::string name = "warming-" + step;
-        KeptFilter warming{instance, name, KeptFilter::warming(), 50};
+        KeptFilter warming{instance, name, KeptFilter::warming(GetParam()), 50};
         instance.stop();
         instance.start({}, {{"SHMBLOOM_STOP_AT", step}});
         Wire wire = instance.wire();
@@ -166,7 +170,7 @@ TEST_F(Paused, InTheMiddleOfALoadsEndIsKept) {
 }
 
 // The registry cannot be written while a resume waits for it: heartbeats meanwhile must not take the old bit for a new pause.
-TEST_F(Paused, AResumeThatWaitsForTheRegistryTakesEffectWhenItCan) {
+TEST_P(Paused, AResumeThatWaitsForTheRegistryTakesEffectWhenItCan) {
     Wire wire = instance.wire();
     ASSERT_EQ(wire.call({"SB.PAUSE", "links"}).text, "OK");
     const std::string blocker = instance.state_dir() + "/registry.json.new";
@@ -182,7 +186,7 @@ TEST_F(Paused, AResumeThatWaitsForTheRegistryTakesEffectWhenItCan) {
     links.expect_goes_on();
 }
 
-TEST_F(Paused, APauseThatComesWhileAResumeWaitsWins) {
+TEST_P(Paused, APauseThatComesWhileAResumeWaitsWins) {
     Wire wire = instance.wire();
     ASSERT_EQ(wire.call({"SB.PAUSE", "links"}).text, "OK");
     const std::string blocker = instance.state_dir() + "/registry.json.new";
@@ -196,26 +200,28 @@ TEST_F(Paused, APauseThatComesWhileAResumeWaitsWins) {
     links.expect_unverified();
 }
 
-TEST_F(Paused, AFilterWithoutMemoryCanBeResumed) {
+TEST_P(Paused, AFilterWithoutMemoryCanBeResumed) {
     instance.kill();
     links.remove_segment();
     MemoryView view{instance.runtime_dir()};
     pause_gate(view.control_gate("links"));
     instance.start({"--shm-reserve", "4000000GiB"});
-    EXPECT_EQ(instance.info("links").at("doubts"), "partial,paused,lossy");
+    EXPECT_EQ(instance.info("links").at("doubts"), links.doubts_after_loss("partial,paused"));
     Wire wire = instance.wire();
     EXPECT_EQ(wire.call({"SB.RESUME", "links"}).text, "OK");
-    EXPECT_EQ(instance.info("links").at("doubts"), "partial,lossy");
+    EXPECT_EQ(instance.info("links").at("doubts"), links.doubts_after_loss("partial"));
     links.expect_unverified();
 }
 
-TEST_F(Paused, DoesNotOutliveTheFilter) {
+TEST_P(Paused, DoesNotOutliveTheFilter) {
     pause(true, true);
     ASSERT_TRUE(eventually([&] { return stands_everywhere(); }));
     instance.must_ctl({"drop", "links", "--yes"});
-    instance.must_ctl({"create", "links", "--capacity", "20k", "--fpr", "1e-3", "--nothing-exists-yet"});
+    instance.create("links", {"CAPACITY", "20000", "FPR", "1e-3", "DURABILITY", GetParam(), "NOTHING-EXISTS-YET"});
     EXPECT_TRUE(links.becomes_live());
 }
+
+INSTANTIATE_TEST_SUITE_P(Each, Paused, each_durability(), durability_name);
 
 } // namespace
 } // namespace shmbloom::test

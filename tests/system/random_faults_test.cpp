@@ -1,7 +1,9 @@
 // Faults in random order, with an adder and a watcher that run through all of them: kills, clean stops, starts that are
-// killed at a random step, names removed while the daemon is down or runs, loads. No acknowledged key is ever answered
-// absent; and a filter refuses adds exactly when its segment and a control were lost and nothing told its readers between.
+// killed at a random step, names removed while the daemon is down or runs, snapshots, loads. No acknowledged key is ever
+// answered absent; a filter is lossy exactly when it is in memory only and its segment was lost; and it refuses adds exactly
+// when its segment and a control were lost and nothing told its readers between.
 #include <cstdlib>
+#include <optional>
 #include <random>
 
 #include "kept_filter.h"
@@ -12,22 +14,29 @@ namespace {
 constexpr const char *kStartSteps[] = {"start.noted",      "start.segment_made", "start.durable",   "start.gate_open:1",
                                        "start.gate_open:2", "start.open",        "control.built",   "control.published",
                                        "registry.before:2", "registry.before:3", "file.written:1",  "file.written:2",
-                                       "file.renamed:1",    "file.renamed:2",    "registry.durable:3"};
+                                       "file.renamed:1",    "file.renamed:2",    "registry.durable:3",
+                                       "start.replayed"};
 
-class RandomFaults : public ::testing::Test {
+class RandomFaults : public ::testing::TestWithParam<Durability> {
   protected:
     struct Round {
-        explicit Round(std::mt19937_64 &source) : random{source} {}
+        Round(std::mt19937_64 &source, bool memory_only) : random{source}, is_memory_only{memory_only} {}
 
         std::mt19937_64 &random;
+        const bool is_memory_only;
         TestInstance instance;
         std::string story;
         bool control_lost = false; // ever
-        bool lossy = false;        // a segment was lost and not loaded again since
+        bool lossy = false;        // bits were lost and not loaded again since
+        int losses = 0;            // of segments
         bool pending = false;      // ... and no start has noted yet that control told its readers
         bool refused = false;
 
-        void lost_segment() { lossy = pending = true; }
+        void lost_segment() {
+            lossy = is_memory_only;
+            pending = true;
+            losses++;
+        }
         // A start has opened the gates and noted it: who read the lost segment was told by control, unless that was lost.
         void gates_opened() {
             refused |= pending && control_lost;
@@ -87,19 +96,19 @@ class RandomFaults : public ::testing::Test {
     }
 };
 
-TEST_F(RandomFaults, NoAcknowledgedKeyIsEverAnsweredAbsent) {
+TEST_P(RandomFaults, NoAcknowledgedKeyIsEverAnsweredAbsent) {
     const int rounds = std::getenv("SHMBLOOM_TEST_LONG") != nullptr ? 300 : 12;
     const char *const wanted = std::getenv("SHMBLOOM_TEST_SEED");
     const auto seed = wanted != nullptr ? std::strtoul(wanted, nullptr, 10) : std::random_device{}();
     std::printf("SHMBLOOM_TEST_SEED=%lu\n", seed);
     std::mt19937_64 random{seed};
-    int refusals = 0, losses = 0;
+    int refusals = 0, loads = 0, losses = 0;
     for (int number = 0; number < rounds && !HasFailure(); number++) {
-        Round round{random};
+        Round round{random, GetParam() == kMemory};
         TestInstance &instance = round.instance;
         instance.start();
-        KeptFilter links{instance, "links", KeptFilter::live(), 100, "2M"};
-        KeptFilter other{instance, "other", KeptFilter::live(), 20};
+        KeptFilter links{instance, "links", KeptFilter::live(GetParam()), 100, "2000000"};
+        KeptFilter other{instance, "other", KeptFilter::live(GetParam()), 20};
         const std::string file = instance.folder() / "flood";
         Worker adder = instance.worker(), watcher = instance.worker();
         adder.tell("timeout 200");
@@ -119,6 +128,11 @@ TEST_F(RandomFaults, NoAcknowledgedKeyIsEverAnsweredAbsent) {
                 round.tell("segment removed while running");
                 round.lost_segment();
             }
+            std::optional<Wire> wire;
+            if (round.one_in(3)) {
+                wire.emplace(instance.runtime_dir()).send({"SB.SNAPSHOT", "*"}); // its end is not waited for
+                round.tell("snapshot");
+            }
             go_down(round);
             lose_names(round, links);
             come_up(round, links);
@@ -134,7 +148,7 @@ TEST_F(RandomFaults, NoAcknowledgedKeyIsEverAnsweredAbsent) {
                 load(round, links, file);
                 ASSERT_TRUE(links.becomes_live());
                 round.lossy = false;
-                losses++;
+                loads++;
             }
             refusals += round.refused;
             links.expect_never_absent();
@@ -148,9 +162,13 @@ TEST_F(RandomFaults, NoAcknowledgedKeyIsEverAnsweredAbsent) {
         const std::string said = watcher.finish();
         EXPECT_EQ(parse_answers(said).absent, 0u) << said;
         EXPECT_EQ(links.worker().count_all("base62", read_indexes(file)).absent, 0u);
+        losses += round.losses;
     }
-    std::printf("%d rounds, %d lost segments loaded again, %d rounds that ended with adds refused\n", rounds, losses, refusals);
+    std::printf("%d rounds, %d lost segments, %d loaded again, %d rounds that ended with adds refused\n", rounds, losses, loads,
+                refusals);
 }
+
+INSTANTIATE_TEST_SUITE_P(Each, RandomFaults, each_durability(), durability_name);
 
 } // namespace
 } // namespace shmbloom::test
