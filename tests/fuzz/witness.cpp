@@ -38,7 +38,8 @@ bool is_large(const std::vector<std::string> &arguments) {
 }
 
 bool makes(const std::vector<std::string> &arguments) {
-    return arguments.size() > 1 && (arguments[0] == "SB.CREATE" || arguments[0] == "BF.RESERVE");
+    return arguments.size() > 1 && (arguments[0] == "SB.CREATE" || arguments[0] == "BF.RESERVE" ||
+                                    arguments[0] == "SB.UNDROP" || arguments[0] == "SB.IMPORT");
 }
 
 bool is_declared_empty(const std::vector<std::string> &arguments) {
@@ -133,7 +134,9 @@ void Witness::check_doubts(const std::string &name, const Filter &filter, Known 
 std::uint32_t Witness::doubts_of_new(const std::string &name) const {
     const auto made = std::ranges::find_if(
         under_way_, [&](const UnderWay &command) { return makes(command.arguments) && command.arguments[1] == name; });
-    require(made != under_way_.end(), "a filter comes only by a create");
+    require(made != under_way_.end(), "a filter comes only by a create, an undrop or an import");
+    if (made->arguments[0] == "SB.UNDROP")
+        return SHMBLOOM_DOUBT_LOSSY;
     return is_declared_empty(made->arguments) ? 0 : kWarming;
 }
 
