@@ -60,6 +60,29 @@ TEST(Renew, AddsAndLookupsGoOnThroughManyCopies) {
     EXPECT_EQ(fresh.count_all("base62", keys).maybe, keys.size());
 }
 
+// A reader that sleeps in the middle of its lookups while three generations come and go wakes up over a segment that nobody
+// feeds any more.
+TEST(Renew, AReaderThatWasStoppedAcrossThreeGenerationsAnswersNothingAbsentThatIsThere) {
+    TestInstance instance;
+    instance.start();
+    KeptFilter links{instance, "links", KeptFilter::live()};
+    Worker sleeper = instance.worker();
+    sleeper.open("links");
+    sleeper.begin("watch base62 0 0 " + links.acknowledged_file());
+    for (int i = 0; i < 3; i++) {
+        sleeper.process().signal(SIGSTOP);
+        const std::string before = generation_of(instance);
+        links.remove_segment();
+        ASSERT_TRUE(is_renewed(instance, before));
+        links.add(50);
+        if (i == 2)
+            sleeper.process().signal(SIGCONT);
+    }
+    EXPECT_TRUE(eventually([&] { return links.worker().tell("ask never-added") == "0"; }));
+    EXPECT_EQ(parse_answers(sleeper.finish()).absent, 0u);
+    EXPECT_EQ(sleeper.count_all("base62", links.acknowledged()).maybe, links.acknowledged().size());
+}
+
 TEST(Renew, APauseThatComesInBetweenStays) {
     TestInstance instance;
     instance.start();
