@@ -175,7 +175,10 @@ void Journal::write_group(std::vector<JournalFrame> frames) {
     writing_ = true;
     const bool sync = std::exchange(sync_due_, false) || !wait_synced_.empty();
     const Lsn end = frames.back().end();
-    disk_.run([this, file = current_, retired = retired_, frames = std::move(frames), sync, end, said = durable_] {
+    // A turn of the loop less where nobody waits for it.
+    const bool tell_written = !wait_written_.empty();
+    disk_.run([this, file = current_, retired = retired_, frames = std::move(frames), sync, tell_written, end,
+               said = durable_] {
         Outcome outcome;
         if (retired)
             outcome.sync_error = try_disk([&] { retired->sync(); });
@@ -183,7 +186,8 @@ void Journal::write_group(std::vector<JournalFrame> frames) {
             outcome.write_error = try_disk([&] { file->write(frames); });
         crash_point("journal.written");
         if (sync && !outcome.write_error && !outcome.sync_error) {
-            host_.post([this, end] { tell(wait_written_, written_ = end); });
+            if (tell_written)
+                host_.post([this, end] { tell(wait_written_, written_ = end); });
             outcome.sync_error = try_disk([&] { file->sync(); });
             outcome.synced = !outcome.sync_error;
             crash_point("journal.synced");

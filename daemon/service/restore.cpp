@@ -153,7 +153,7 @@ void Restore::replay() {
             return;
         Lost &lost = *found->second;
         answers.resize(std::max(answers.size(), frame.hashes.size()));
-        lost.filter->segment->add(frame.hashes, answers.data());
+        lost.bits_added += lost.filter->segment->add(frame.hashes, answers.data());
         lost.replayed += frame.hashes.size();
     });
     for (auto &[filter, lost] : lost_)
@@ -206,7 +206,7 @@ void Restore::judge(Lost &lost) {
     if (lost.is_but_the_last_second && (record.doubt_bits() & SHMBLOOM_DOUBT_DAMAGED) == 0 &&
         !scan_->has_abandoned(lost.from))
         filter.complete_until = scan_->synced_until_ns() / 1'000'000'000;
-    filter.bits_set = filter.segment->count_bits();
+    filter.bits_set = (lost.snapshot ? lost.snapshot->bits_set() : 0) + lost.bits_added;
     filter.hashes_since_snapshot = lost.replayed;
     if (lost.snapshot) {
         record.adds_acknowledged = std::max(record.adds_acknowledged, lost.snapshot->end().adds_acknowledged);

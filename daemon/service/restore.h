@@ -43,6 +43,7 @@ class Restore {
         std::unique_ptr<SnapshotFile> snapshot; // null: from its creation on
         Lsn from = 0;
         std::uint64_t replayed = 0;
+        std::uint64_t bits_added = 0; // by that
         bool is_but_the_last_second = false; // lossy for no other reason
         std::string trouble; // with what is stored of it; "": none
     };

@@ -50,9 +50,9 @@ Segment::Segment(const SegmentIdentity &identity, std::unique_ptr<SharedMemory> 
 
 Segment::Segment(Create, const SegmentIdentity &identity)
     : identity_{identity}, geometry_{geometry::place(identity.shape)} {
-    memory_ = std::make_unique<SharedMemory>(SharedMemory::Create{}, name(), geometry_.segment_bytes);
-    if (geometry_.bits_bytes >= SHMBLOOM_HUGE_FROM_BYTES)
-        memory_->collapse(geometry_.bits_offset);
+    memory_ = std::make_unique<SharedMemory>(
+        SharedMemory::Create{}, name(), geometry_.segment_bytes,
+        geometry_.bits_bytes >= SHMBLOOM_HUGE_FROM_BYTES ? geometry_.bits_offset : 0);
     // No reader comes before the registry and then the gates name this generation, so a plain copy will do.
     const shmbloom_segment_header header = make_header(identity_, geometry_);
     std::memcpy(memory_->data(), &header, sizeof header);
@@ -96,9 +96,24 @@ std::uint64_t *Segment::words() const {
     return reinterpret_cast<std::uint64_t *>(memory_->data() + geometry_.bits_offset);
 }
 
+// The cache lines that a hash leads to, on their way before it is their turn.
+void Segment::prefetch(std::uint64_t hash) const {
+    if (identity_.shape.layout == SHMBLOOM_LAYOUT_BLOCKED) {
+        __builtin_prefetch(words() + shmbloom_multiply_high(hash, identity_.shape.size) * 8, 1);
+        return;
+    }
+    for (std::uint32_t i = 0; i < identity_.shape.probes; i++, hash = shmbloom_next_probe(hash))
+        __builtin_prefetch(words() + shmbloom_multiply_high(hash, identity_.shape.size) / 64, 1);
+}
+
 std::uint64_t Segment::add(std::span<const std::uint64_t> hashes, std::uint8_t *answers) {
+    constexpr std::size_t kAhead = 16;
     std::uint64_t fresh = 0;
+    for (std::size_t i = 0; i < std::min(kAhead, hashes.size()); i++)
+        prefetch(hashes[i]);
     for (std::size_t i = 0; i < hashes.size(); i++) {
+        if (i + kAhead < hashes.size())
+            prefetch(hashes[i + kAhead]);
         const std::uint32_t missing = shmbloom_set_bits(words(), &identity_.shape, hashes[i]);
         answers[i] = missing == 0 ? 1 : 0;
         fresh += missing;

@@ -66,6 +66,7 @@ class Segment {
   private:
     Segment(const SegmentIdentity &identity, std::unique_ptr<SharedMemory> memory);
     shmbloom_segment_header *header() const;
+    void prefetch(std::uint64_t hash) const;
 
     SegmentIdentity identity_;
     geometry::Geometry geometry_;

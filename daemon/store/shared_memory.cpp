@@ -76,7 +76,7 @@ struct SharedMemory::Region {
     ipc::mapped_region region;
 };
 
-SharedMemory::SharedMemory(Create, const std::string &name, std::size_t size) : size_{size} {
+SharedMemory::SharedMemory(Create, const std::string &name, std::size_t size, std::size_t huge_from) : size_{size} {
     try {
         region_ = std::make_unique<Region>();
         region_->object = ipc::shared_memory_object{ipc::create_only, name.c_str(), ipc::read_write, group_may_read()};
@@ -86,10 +86,15 @@ SharedMemory::SharedMemory(Create, const std::string &name, std::size_t size) : 
     try {
         const int fd = region_->object.get_mapping_handle().handle;
         const SignalsBlocked blocked;
+        if (::ftruncate(fd, static_cast<off_t>(size)) != 0)
+            throw_errno("set the size of", name);
+        map(fd);
+        if (huge_from != 0)
+            make_huge(fd, huge_from);
         // Not Boost's truncate: in 1.74 it leaves holes, and a hole met when /dev/shm is full is a SIGBUS.
         if (const int error = ::posix_fallocate(fd, 0, static_cast<off_t>(size)); error != 0)
             throw_errno(error, "allocate " + std::to_string(size) + " bytes for", name);
-        map(fd);
+        populate();
     } catch (...) {
         ipc::shared_memory_object::remove(name.c_str());
         throw;
@@ -114,6 +119,7 @@ SharedMemory::SharedMemory(Attach, const std::string &name) {
         throw_errno("look at the shared memory", name);
     has_holes_ = static_cast<std::uint64_t>(status.st_blocks) * 512 < size_;
     map(fd);
+    populate();
 }
 
 SharedMemory::~SharedMemory() = default;
@@ -130,14 +136,22 @@ void SharedMemory::map(int fd) {
         rethrow(error, "map the shared memory", name);
     }
     data_ = static_cast<std::byte *>(region_->region.get_address());
-    // The pages are there: enter them now, so that no add waits for a page fault. Refusal (old kernel) is fine.
+}
+
+// The pages are there: enter them now, so that no add waits for a page fault. Refusal (old kernel) is fine.
+void SharedMemory::populate() {
     ::madvise(data_, size_, MADV_POPULATE_READ);
 }
 
-void SharedMemory::collapse(std::size_t offset) {
+// While nearly nothing is allocated yet: huge pages come cleared, and little has to be copied into them, which takes a
+// fraction of the time. One small page in each, since the kernel leaves what is empty as it is.
+void SharedMemory::make_huge(int fd, std::size_t from) {
     const std::size_t end = size_ / SHMBLOOM_HUGE_PAGE_BYTES * SHMBLOOM_HUGE_PAGE_BYTES;
-    if (end > offset)
-        ::madvise(data_ + offset, end - offset, MADV_COLLAPSE);
+    for (std::size_t at = from; at < end; at += SHMBLOOM_HUGE_PAGE_BYTES)
+        if (::posix_fallocate(fd, static_cast<off_t>(at), 4096) != 0)
+            return; // who asks for all of it is told why
+    if (end > from)
+        ::madvise(data_ + from, end - from, MADV_COLLAPSE);
 }
 
 std::size_t SharedMemory::huge_page_bytes() const {

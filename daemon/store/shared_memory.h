@@ -14,9 +14,10 @@ class SharedMemory {
     struct Create {};
     struct Attach {};
 
-    // A new object of `size` bytes, every page allocated, mode 0640, mapped at a multiple of 2 MiB. Throws
-    // std::system_error (EEXIST, ENOSPC ...); then no name is left. The name is not removed by the destructor.
-    SharedMemory(Create, const std::string &name, std::size_t size);
+    // A new object of `size` bytes, every page allocated, mode 0640, mapped at a multiple of 2 MiB; from `huge_from` on in
+    // huge pages, as far as the machine gives them and whole ones fit (0: none). Throws std::system_error (EEXIST, ENOSPC
+    // ...); then no name is left. The name is not removed by the destructor.
+    SharedMemory(Create, const std::string &name, std::size_t size, std::size_t huge_from = 0);
     // An object that exists, mapped in the size it has. Throws std::system_error.
     SharedMemory(Attach, const std::string &name);
     ~SharedMemory();
@@ -30,14 +31,14 @@ class SharedMemory {
     // Pages were missing when it was attached: somebody punched them out, with whatever they held.
     bool has_holes() const { return has_holes_; }
 
-    // Asks for huge pages in [offset, size), as far as whole ones fit. Failing is fine.
-    void collapse(std::size_t offset);
     // Bytes of the mapping that huge pages hold now (ShmemPmdMapped).
     std::size_t huge_page_bytes() const;
 
   private:
     struct Region;
     void map(int fd);
+    void make_huge(int fd, std::size_t from);
+    void populate();
 
     std::unique_ptr<Region> region_;
     std::byte *data_ = nullptr;
