@@ -85,8 +85,6 @@ void Instance::create(const CreateRequest &request, Done caller) {
                       .created = journal_->next(),
                       .bulk_acts = 0,
                       .snapshots = {}};
-    if (filter->record.is_journalled())
-        journal_->prepare();
     if (!request.nothing_exists_yet)
         filter->record.doubts[SHMBLOOM_DOUBT_WARMING] = {unix_seconds(), "its source has not been declared complete"};
     begin_making(filter, nullptr, done);
@@ -110,6 +108,8 @@ void Instance::begin_making(const FilterPtr &filter, Fill fill, Done done) {
 
 // The registry names the segment as `making` before it exists, so that a crash leaves none that nobody knows.
 void Instance::make_segment(const FilterPtr &filter, Fill fill, Done done) {
+    if (filter->record.is_journalled())
+        journal_->prepare(); // so that the first add need not wait for a file
     filter->record.making = registry_.next_generation++;
     control_->set_next_generation(registry_.next_generation);
     const auto given_up = std::make_shared<bool>(false);

@@ -81,7 +81,9 @@ void Instance::snapshot_taken() {
 }
 
 void Instance::look_after_journal() {
-    if (std::ranges::any_of(filters_, [](const auto &entry) { return entry.second->record.is_journalled(); }))
+    if (std::ranges::any_of(filters_, [](const auto &entry) {
+            return entry.second->is_published() && entry.second->record.is_journalled();
+        }))
         journal_->prepare();
     journal_->tick();
     for (const auto &[name, filter] : filters_)
