@@ -154,7 +154,7 @@ bool Journal::move_to_next_file() {
     if (current_ && durable_ < written_)
         retired_ = current_;
     current_ = std::exchange(ready_, nullptr);
-    files_.begin({current_->record(), pending_.front().after, unix_seconds(), current_->bytes()});
+    files_.begin({current_->record(), pending_.front().first, unix_seconds(), current_->bytes()});
     return true;
 }
 

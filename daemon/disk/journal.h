@@ -67,6 +67,8 @@ class Journal {
 
     Lsn next() const { return next_; }
     Lsn durable() const { return durable_; } // every LSN below is synced
+    // The same, as far as frames on the disk cover every LSN: what may be held against a later start.
+    Lsn proven() const { return durable_chain_end_; }
 
     // Once a second: what was only written is synced; what a frame says of durability is completed; a failing disk is tried
     // again.

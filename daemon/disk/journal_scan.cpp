@@ -71,7 +71,7 @@ void JournalScan::look_at_firsts() {
     for (File &file : files_) {
         const auto frame = file.reader->next();
         if (frame)
-            file.first = frame->after;
+            file.first = frame->first;
         file.is_blank = !frame && !file.reader->first_bad() && file.reader->read_error().empty();
         if (frame && !file.is_named)
             faults_.push_back("'" + file.reader->path() +
@@ -94,8 +94,11 @@ void JournalScan::read(Lsn from, const std::function<void(const JournalFrameView
         // All of it lies below, if the next file with a frame begins at or below `from`.
         const auto next = std::find_if(files_.begin() + static_cast<std::ptrdiff_t>(i) + 1, files_.end(),
                                        [](const File &file) { return file.first.has_value(); });
-        if (files_[i].first && (next == files_.end() || *next->first > from))
-            read_file(files_[i], use);
+        if (!files_[i].first || (next != files_.end() && *next->first <= from))
+            continue;
+        if (counts_.frames == 0)
+            read_from_ = *files_[i].first;
+        read_file(files_[i], use);
     }
 }
 

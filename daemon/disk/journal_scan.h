@@ -42,7 +42,9 @@ class JournalScan {
 
     // Of what was read:
     Lsn next() const { return std::max(end_, durable_); } // never given out
-    Lsn chain_end() const { return covered_.first_missing(durable_); } // what the next frame comes after
+    // What the next frame comes after. Of files that were not read nothing is known to be missing: who said otherwise would
+    // declare their adds abandoned.
+    Lsn chain_end() const { return covered_.first_missing(std::max(durable_, read_from_)); }
     // Why adds from `from` on may be missing; "" when none is.
     std::string damage(Lsn from) const;
     // Whether adds from `from` on were written, maybe acknowledged as such, and abandoned after a failed sync.
@@ -85,6 +87,7 @@ class JournalScan {
     std::vector<Lost> lost_;
     LsnRanges covered_, added_, strange_, unsynced_;
     Lsn durable_ = 1, end_ = 1;
+    Lsn read_from_ = 1; // the least LSN of what was read
     std::uint64_t next_number_ = 1;
     std::uint64_t last_time_ns_ = 0;
     std::uint64_t synced_until_ns_ = 0;

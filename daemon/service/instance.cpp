@@ -5,7 +5,12 @@ namespace shmbloom {
 Instance::Instance(const Options &options, const StateFolder &state, const Uuid &boot, Started started, Post post)
     : options_{options}, state_{state}, boot_{boot}, last_start_{started.last_start}, registry_{std::move(started.registry)},
       control_{std::move(started.control)}, filters_{std::move(started.filters)}, post_{std::move(post)},
-      writer_{state_, post_, [this] { return whole_registry(registry_, filters_); }},
+      writer_{state_, post_,
+              [this] {
+                  // A second witness of how far the journal was synced, away from its own blocks.
+                  registry_.journal.end = std::max(registry_.journal.end, journal_->proven());
+                  return whole_registry(registry_, filters_);
+              }},
       journal_folder_{std::move(started.journal_folder)}, journal_{make_journal(std::move(started.journal))},
       snapshotter_{make_snapshotter()}, trusted_from_{journal_->next()} {}
 

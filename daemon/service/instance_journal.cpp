@@ -170,7 +170,6 @@ void Instance::stop(std::function<void(const std::string &)> done) {
 
 void Instance::mark_clean(std::function<void(const std::string &)> done) {
     registry_.clean_stop = registry_.degraded.since == 0;
-    registry_.journal.end = journal_->durable();
     writer_.commit({.durable =
                         [this, done] {
                             crash_point("stop.clean");

@@ -346,6 +346,8 @@ class Start {
                 std::make_unique<Control>(Control::Create{}, options_.runtime_dir, registry().state_uuid, boot_);
             control().set_next_generation(registry().next_generation);
         }
+        // Proof for a later start that does not find the frames: all below was synced just now.
+        control().set_durable_lsn(std::max(control().durable_lsn(), started_.journal.after));
         registry().control = {control().path(), control().uuid(), control().id()};
     }
 

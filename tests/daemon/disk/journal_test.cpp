@@ -268,6 +268,43 @@ TEST_F(JournalTest, ScanMissesANamedFileUnlessALaterOneBeginsBelow) {
     EXPECT_EQ(complete.damage(next), "");
 }
 
+// A start that adopts everything reads the newest file alone. Nothing may be said of the adds in the others, least of all
+// that they were abandoned: the start after it would believe that, and skip them.
+TEST(JournalScan, OfTheNewestFileAloneSaysNothingAgainstTheOthers) {
+    const test::TempFolder temp;
+    const UniqueFd folder{::open(temp.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+    const Uuid state = Uuid::random();
+    std::vector<JournalFileRecord> named;
+    for (std::uint64_t number = 1; number <= 2; number++) {
+        JournalFile file{folder.get(), temp.path(), state, number, 65536};
+        JournalFrame frame;
+        frame.type = journal_format::kAdds;
+        frame.first = frame.after = number == 1 ? 1 : 100;
+        frame.durable = 1; // as in a journal that is only written
+        frame.hashes.resize(number == 1 ? 99 : 50);
+        file.write({frame});
+        named.push_back(file.record());
+    }
+    const auto scan = [&](Lsn from) {
+        auto found = std::make_unique<JournalScan>(folder.get(), temp.path(), named, std::vector{state});
+        found->read(from, [](const JournalFrameView &) {});
+        return found;
+    };
+    EXPECT_EQ(scan(UINT64_MAX)->counts().frames, 1u);
+    EXPECT_EQ(scan(UINT64_MAX)->chain_end(), 150u);
+    EXPECT_EQ(scan(UINT64_MAX)->next(), 150u);
+    // And a file is left out by where its successor's adds begin, not by what that says of the gap before.
+    JournalFile third{folder.get(), temp.path(), state, 3, 65536};
+    JournalFrame frame;
+    frame.type = journal_format::kAdds;
+    frame.first = 150;
+    frame.after = 2;
+    frame.hashes.resize(1);
+    third.write({frame});
+    named.push_back(third.record());
+    EXPECT_EQ(scan(10)->counts().frames, 3u);
+}
+
 TEST(LsnRanges, JoinsWhatTouches) {
     LsnRanges ranges;
     ranges.add(10, 20);
