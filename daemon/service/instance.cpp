@@ -1,5 +1,7 @@
 #include "service/instance.h"
 
+#include "sys/clock.h"
+
 namespace shmbloom {
 
 Instance::Instance(const Options &options, const StateFolder &state, const Uuid &boot, Started started, Post post)
@@ -12,7 +14,8 @@ Instance::Instance(const Options &options, const StateFolder &state, const Uuid 
                   return whole_registry(registry_, filters_);
               }},
       journal_folder_{std::move(started.journal_folder)}, journal_{make_journal(std::move(started.journal))},
-      snapshotter_{make_snapshotter()}, trusted_from_{journal_->next()} {}
+      snapshotter_{make_snapshotter()}, trusted_from_{journal_->next()},
+      next_witness_{unix_seconds() + 60} {}
 
 Filter *Instance::find(std::string_view name) {
     const auto found = filters_.find(name);

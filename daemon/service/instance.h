@@ -185,6 +185,7 @@ class Instance {
     std::unique_ptr<Snapshotter> snapshotter_;
     Lsn trusted_from_; // a snapshot that begins below may lean on adds that a failed sync lost; while `degraded`
     bool trimming_ = false;
+    std::uint64_t next_witness_; // unix seconds
     HelperThread memory_; // makes segments; last: its jobs use all of the above
 };
 

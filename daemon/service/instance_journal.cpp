@@ -17,6 +17,7 @@ namespace {
 constexpr std::uint64_t kReplayedInFiveSeconds = 100'000'000;
 constexpr std::uint64_t kJournalShareBytes = std::uint64_t{64} << 20;
 constexpr std::uint64_t kDay_s = 86400;
+constexpr std::uint64_t kWitness_s = 60; // between two words of the registry on how far the journal was synced
 
 } // namespace
 
@@ -89,6 +90,11 @@ void Instance::look_after_journal() {
     for (const auto &[name, filter] : filters_)
         if (filter->is_published() && filter->segment && !snapshotter_->is_waiting(*filter) && wants_snapshot(*filter))
             snapshotter_->take(filter, Snapshotter::Pace::slow, [](const std::string &) {});
+    if (const std::uint64_t now = unix_seconds(); now >= next_witness_) {
+        next_witness_ = now + kWitness_s;
+        if (journal_->proven() > registry_.journal.end)
+            writer_.commit({.durable = [] {}, .failed = nullptr});
+    }
     snapshot_taken(); // also when the last filter that lacked one was dropped
     trim_journal();
     forget_dropped();
