@@ -171,9 +171,8 @@ Found read_all(Place &place, const std::string &content) {
         bytes += sizeof(format::FrameHeader) + 8 * frame->hashes.size();
         found.durable = std::max(found.durable, frame->durable);
         found.frames++;
-        if (frame->end() < 4096)
-            for (Lsn lsn = frame->after; lsn < frame->end(); lsn++)
-                found.covered.insert(lsn);
+        for (Lsn lsn = frame->after; lsn < std::min<Lsn>(frame->end(), 4096); lsn++)
+            found.covered.insert(lsn);
     }
     const std::size_t behind_header = content.size() - std::min<std::size_t>(content.size(), format::kHeaderBytes);
     require(bytes + reader->bad_bytes() <= behind_header + 8, "nothing is read twice");
