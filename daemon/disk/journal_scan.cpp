@@ -143,13 +143,13 @@ bool JournalScan::is_needed(const Lost &file, Lsn from) const {
     });
 }
 
-std::string JournalScan::damage(Lsn from) const {
-    const Lsn missing = covered_.first_missing(from);
+std::string JournalScan::damage(Lsn from, Lsn to) const {
+    const Lsn missing = covered_.first_missing(from), durable = std::min(durable_, to);
     std::string text;
-    if (missing < durable_)
+    if (missing < durable)
         text = "acknowledged adds of the journal are missing from LSN " + std::to_string(missing) + " to " +
-               std::to_string(std::min(covered_.next_present(missing).value_or(durable_), durable_) - 1);
-    else if (strange_.has_any(from, end_))
+               std::to_string(std::min(covered_.next_present(missing).value_or(durable), durable) - 1);
+    else if (strange_.has_any(from, std::min(end_, to)))
         text = "the journal has files that the registry does not name";
     else if (std::ranges::any_of(lost_, [&](const Lost &file) { return is_needed(file, from); }))
         text = "a file of the journal is lost";

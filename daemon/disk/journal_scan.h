@@ -45,8 +45,8 @@ class JournalScan {
     // What the next frame comes after. Of files that were not read nothing is known to be missing: who said otherwise would
     // declare their adds abandoned.
     Lsn chain_end() const { return covered_.first_missing(std::max(durable_, read_from_)); }
-    // Why adds from `from` on may be missing; "" when none is.
-    std::string damage(Lsn from) const;
+    // Why adds from `from` on, and below `to`, may be missing; "" when none is.
+    std::string damage(Lsn from, Lsn to = UINT64_MAX) const;
     // Whether adds from `from` on were written, maybe acknowledged as such, and abandoned after a failed sync.
     bool has_abandoned(Lsn from) const;
     std::uint64_t last_time_ns() const { return last_time_ns_; } // of the newest frame with adds

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,43 @@ struct SnapshotRecord {
     friend bool operator==(const SnapshotRecord &, const SnapshotRecord &) = default;
 };
 
+// Hashes of a growable filter that are no longer only in the journal.
+struct HashFileRecord {
+    std::uint64_t number = 0; // from the same sequence as snapshots
+    std::uint64_t hashes = 0;
+
+    friend bool operator==(const HashFileRecord &, const HashFileRecord &) = default;
+};
+
+// Every hash of a growable filter: in files, and from `through` on in the journal.
+struct HashListRecord {
+    bool complete = false; // else bits came without their hashes, and it cannot grow
+    Lsn through = 1;
+    std::vector<HashFileRecord> files;
+
+    friend bool operator==(const HashListRecord &, const HashListRecord &) = default;
+};
+
+// The content before the last switch, for `rollback`: its snapshots, or all since `created`, and every add since.
+struct PreviousGeneration {
+    std::uint64_t replaced = 0; // unix seconds
+    std::uint64_t generation = 0;
+    std::uint64_t lineage = 0;
+    std::uint64_t capacity = 0;
+    double fpr = 0;
+    std::string layout_asked;
+    shmbloom_shape shape{};
+    Lsn created = 1;
+    std::uint64_t bulk_acts = 0;
+    std::uint64_t source_begun = 0;
+    std::uint64_t keys = 0; // estimated then
+    std::vector<SnapshotRecord> snapshots;
+    HashListRecord hash_list;
+    std::map<std::uint32_t, DoubtRecord> doubts;
+};
+
+enum class WhenFull : std::uint8_t { warn, refuse };
+
 struct FilterRecord {
     Uuid uuid;
     std::uint64_t number = 0; // never reused in this state folder
@@ -44,8 +82,8 @@ struct FilterRecord {
     shmbloom_shape shape{};
     std::uint32_t normalization = 0;
     std::uint32_t key_type = 0;
-    bool growable = false;      // as asked; nothing grows yet
-    std::uint32_t expansion = 2; // by what factor, as asked
+    bool growable = false;
+    std::uint32_t expansion = 2; // by what factor it grows
     std::uint32_t durability = SHMBLOOM_DURABILITY_MEMORY;
 
     std::uint64_t generation = 0; // 0: none has been completed yet
@@ -59,6 +97,10 @@ struct FilterRecord {
     Lsn created = 1;             // no frame of it lies below
     std::uint64_t bulk_acts = 0; // times that bits came without frames; a snapshot with fewer is not restored
     std::vector<SnapshotRecord> snapshots; // of this lineage, oldest first
+    WhenFull when_full = WhenFull::warn;   // of one that does not grow
+    std::uint64_t source_begun = 0;        // unix seconds at which the source of its content began; 0: unknown
+    HashListRecord hash_list;
+    std::optional<PreviousGeneration> previous;
 
     bool is_journalled() const { return durability != SHMBLOOM_DURABILITY_MEMORY; }
 
@@ -69,6 +111,10 @@ struct FilterRecord {
         return bits;
     }
 };
+
+// Of the content now, and of the one before the last switch.
+std::vector<SnapshotRecord> all_snapshots(const FilterRecord &record);
+std::vector<HashFileRecord> all_hash_files(const FilterRecord &record);
 
 // A segment that no filter uses any more, until its gate is 0 and its name removed.
 struct EndingSegment {
@@ -89,6 +135,7 @@ struct JournalRecord {
     std::vector<JournalFileRecord> files; // named before their first frame
     std::uint64_t next_number = 1;
     Lsn end = 1; // at a clean stop: every LSN below is synced
+    std::uint64_t trimmed_until = 0; // unix seconds of the newest add that was trimmed
 };
 
 // Readers may exist that nobody can reach. By name: outlives drop, re-creation and restart, until another boot.

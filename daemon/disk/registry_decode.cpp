@@ -84,6 +84,66 @@ std::uint32_t doubt_bit(const std::string &name) {
     throw Refusal{"'" + name + "' is not a doubt this version knows"};
 }
 
+shmbloom_shape shape_of(const Json &json) {
+    return {.layout = small_number_at(json, "layout"),
+            .probes = small_number_at(json, "probes"),
+            .size = number_at(json, "size")};
+}
+
+std::map<std::uint32_t, DoubtRecord> doubts_of(const Json &json) {
+    std::map<std::uint32_t, DoubtRecord> doubts;
+    for (const auto &[name, doubt] : object_at(json, "doubts").items())
+        doubts[doubt_bit(name)] = {number_at(doubt, "since"), text_at(doubt, "text")};
+    return doubts;
+}
+
+std::vector<SnapshotRecord> snapshots_of(const Json &json) {
+    std::vector<SnapshotRecord> snapshots;
+    for (const Json &snapshot : list_at(json, "snapshots"))
+        snapshots.push_back({number_at(snapshot, "number"), number_at(snapshot, "s_lsn"),
+                             number_at(snapshot, "end_lsn"), number_at(snapshot, "begun"),
+                             number_at(snapshot, "lineage"), number_at(snapshot, "bulk_acts"),
+                             number_at(snapshot, "bytes")});
+    return snapshots;
+}
+
+HashListRecord hash_list_of(const Json &json) {
+    const Json &list = object_at(json, "hash_list");
+    HashListRecord record{.complete = flag_at(list, "complete"), .through = number_at(list, "through_lsn"), .files = {}};
+    for (const Json &file : list_at(list, "files"))
+        record.files.push_back({number_at(file, "number"), number_at(file, "hashes")});
+    return record;
+}
+
+PreviousGeneration decode_previous(const Json &json) {
+    return {.replaced = number_at(json, "replaced"),
+            .generation = number_at(json, "generation"),
+            .lineage = number_at(json, "lineage"),
+            .capacity = number_at(json, "capacity"),
+            .fpr = real_at(json, "fpr"),
+            .layout_asked = text_at(json, "layout_asked"),
+            .shape = shape_of(json),
+            .created = number_at(json, "created_lsn"),
+            .bulk_acts = number_at(json, "bulk_acts"),
+            .source_begun = number_at(json, "source_begun"),
+            .keys = number_at(json, "keys"),
+            .snapshots = snapshots_of(json),
+            .hash_list = hash_list_of(json),
+            .doubts = doubts_of(json)};
+}
+
+// What came with rebuilds and growth.
+void decode_generations(const Json &json, FilterRecord &filter) {
+    const std::string when_full = text_at(json, "when_full");
+    if (when_full != "warn" && when_full != "refuse")
+        throw Refusal{"field 'when_full' is not one this version knows"};
+    filter.when_full = when_full == "refuse" ? WhenFull::refuse : WhenFull::warn;
+    filter.source_begun = number_at(json, "source_begun");
+    filter.hash_list = hash_list_of(json);
+    if (!field_at(json, "previous").is_null())
+        filter.previous = decode_previous(object_at(json, "previous"));
+}
+
 FilterRecord decode_filter(const Json &json, std::uint64_t format) {
     FilterRecord filter;
     filter.uuid = uuid_at(json, "uuid");
@@ -92,9 +152,7 @@ FilterRecord decode_filter(const Json &json, std::uint64_t format) {
     filter.capacity = number_at(json, "capacity");
     filter.fpr = real_at(json, "fpr");
     filter.layout_asked = text_at(json, "layout_asked");
-    filter.shape.layout = small_number_at(json, "layout");
-    filter.shape.probes = small_number_at(json, "probes");
-    filter.shape.size = number_at(json, "size");
+    filter.shape = shape_of(json);
     filter.normalization = small_number_at(json, "normalization");
     filter.key_type = small_number_at(json, "key_type");
     filter.growable = flag_at(json, "growable");
@@ -107,8 +165,7 @@ FilterRecord decode_filter(const Json &json, std::uint64_t format) {
     filter.lineage = number_at(json, "lineage");
     filter.segment = file_id_at(json, "segment");
     filter.making = number_at(json, "making");
-    for (const auto &[name, doubt] : object_at(json, "doubts").items())
-        filter.doubts[doubt_bit(name)] = {number_at(doubt, "since"), text_at(doubt, "text")};
+    filter.doubts = doubts_of(json);
     filter.live_since = number_at(json, "live_since");
     filter.adds_acknowledged = number_at(json, "adds_acknowledged");
     filter.adds_new = number_at(json, "adds_new");
@@ -116,11 +173,9 @@ FilterRecord decode_filter(const Json &json, std::uint64_t format) {
         return filter;
     filter.created = number_at(json, "created_lsn");
     filter.bulk_acts = number_at(json, "bulk_acts");
-    for (const Json &snapshot : list_at(json, "snapshots"))
-        filter.snapshots.push_back({number_at(snapshot, "number"), number_at(snapshot, "s_lsn"),
-                                    number_at(snapshot, "end_lsn"), number_at(snapshot, "begun"),
-                                    number_at(snapshot, "lineage"), number_at(snapshot, "bulk_acts"),
-                                    number_at(snapshot, "bytes")});
+    filter.snapshots = snapshots_of(json);
+    if (format >= 3)
+        decode_generations(json, filter);
     return filter;
 }
 
@@ -129,17 +184,19 @@ EndingSegment decode_ending(const Json &json) {
             file_id_at(json, "segment"), flag_at(json, "gate_ended")};
 }
 
-void decode_journal(const Json &json, Registry &registry) {
+void decode_journal(const Json &json, Registry &registry, std::uint64_t format) {
     const Json &journal = object_at(json, "journal");
     for (const Json &file : list_at(journal, "files"))
         registry.journal.files.push_back({number_at(file, "number"), hex_at(file, "id")});
     registry.journal.next_number = number_at(journal, "next_number");
     registry.journal.end = number_at(journal, "end_lsn");
+    if (format >= 3)
+        registry.journal.trimmed_until = number_at(journal, "trimmed_until");
     registry.next_snapshot_number = number_at(json, "next_snapshot_number");
     const Json &degraded = object_at(json, "degraded");
     registry.degraded = {number_at(degraded, "since"), text_at(degraded, "text")};
     for (const Json &dropped : list_at(json, "dropped"))
-        registry.dropped.push_back({number_at(dropped, "since"), decode_filter(object_at(dropped, "filter"), kRegistryFormat)});
+        registry.dropped.push_back({number_at(dropped, "since"), decode_filter(object_at(dropped, "filter"), format)});
 }
 
 Registry decode_content(const Json &json, std::uint64_t format) {
@@ -164,7 +221,7 @@ Registry decode_content(const Json &json, std::uint64_t format) {
     for (const auto &[name, refused] : object_at(json, "adds_refused").items())
         registry.adds_refused[name] = {number_at(refused, "since"), text_at(refused, "text")};
     if (format != 1)
-        decode_journal(json, registry);
+        decode_journal(json, registry, format);
     return registry;
 }
 

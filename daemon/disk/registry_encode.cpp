@@ -23,10 +23,41 @@ Json encode(const SnapshotRecord &snapshot) {
             {"bytes", snapshot.bytes}};
 }
 
+Json encode(const HashFileRecord &file) {
+    return {{"number", file.number}, {"hashes", file.hashes}};
+}
+
+Json encode(const HashListRecord &list) {
+    return {{"complete", list.complete}, {"through_lsn", list.through}, {"files", encode_list(list.files)}};
+}
+
+Json encode_doubts(const std::map<std::uint32_t, DoubtRecord> &doubts) {
+    Json json = Json::object();
+    for (const auto &[bit, doubt] : doubts)
+        json[join_names(kDoubtNames, bit)] = {{"since", doubt.since}, {"text", doubt.text}};
+    return json;
+}
+
+Json encode(const PreviousGeneration &previous) {
+    return {{"replaced", previous.replaced},
+            {"generation", previous.generation},
+            {"lineage", previous.lineage},
+            {"capacity", previous.capacity},
+            {"fpr", previous.fpr},
+            {"layout_asked", previous.layout_asked},
+            {"layout", previous.shape.layout},
+            {"probes", previous.shape.probes},
+            {"size", previous.shape.size},
+            {"created_lsn", previous.created},
+            {"bulk_acts", previous.bulk_acts},
+            {"source_begun", previous.source_begun},
+            {"keys", previous.keys},
+            {"snapshots", encode_list(previous.snapshots)},
+            {"hash_list", encode(previous.hash_list)},
+            {"doubts", encode_doubts(previous.doubts)}};
+}
+
 Json encode(const FilterRecord &filter) {
-    Json doubts = Json::object();
-    for (const auto &[bit, doubt] : filter.doubts)
-        doubts[join_names(kDoubtNames, bit)] = {{"since", doubt.since}, {"text", doubt.text}};
     return {{"uuid", to_string(filter.uuid)},
             {"number", filter.number},
             {"name", filter.name},
@@ -45,13 +76,17 @@ Json encode(const FilterRecord &filter) {
             {"lineage", filter.lineage},
             {"segment", encode(filter.segment)},
             {"making", filter.making},
-            {"doubts", std::move(doubts)},
+            {"doubts", encode_doubts(filter.doubts)},
             {"live_since", filter.live_since},
             {"adds_acknowledged", filter.adds_acknowledged},
             {"adds_new", filter.adds_new},
             {"created_lsn", filter.created},
             {"bulk_acts", filter.bulk_acts},
-            {"snapshots", encode_list(filter.snapshots)}};
+            {"snapshots", encode_list(filter.snapshots)},
+            {"when_full", filter.when_full == WhenFull::refuse ? "refuse" : "warn"},
+            {"source_begun", filter.source_begun},
+            {"hash_list", encode(filter.hash_list)},
+            {"previous", filter.previous ? encode(*filter.previous) : Json{}}};
 }
 
 Json encode(const EndingSegment &ending) {
@@ -101,7 +136,8 @@ std::string encode_registry(const Registry &registry) {
                        {"journal",
                         {{"files", encode_list(registry.journal.files)},
                          {"next_number", registry.journal.next_number},
-                         {"end_lsn", registry.journal.end}}},
+                         {"end_lsn", registry.journal.end},
+                         {"trimmed_until", registry.journal.trimmed_until}}},
                        {"next_snapshot_number", registry.next_snapshot_number},
                        {"degraded", {{"since", registry.degraded.since}, {"text", registry.degraded.text}}},
                        {"dropped", encode_list(registry.dropped)}};

@@ -10,7 +10,7 @@ namespace shmbloom {
 
 using Json = nlohmann::json;
 
-inline constexpr int kRegistryFormat = 2; // 1: before there was a journal; still read
+inline constexpr int kRegistryFormat = 3; // 1: before there was a journal, 2: before rebuilds; still read
 
 std::string registry_checksum(const Json &content);
 

@@ -10,6 +10,13 @@ namespace {
 
 namespace reply = net::reply;
 
+std::optional<std::uint32_t> parse_expansion(std::string_view text) {
+    const auto number = parse_unsigned(text);
+    if (!number || *number < 1 || *number > 32768)
+        return std::nullopt;
+    return static_cast<std::uint32_t>(*number);
+}
+
 // One option behind SB.CREATE's name. Returns what is wrong, or "".
 std::string read_option(CreateRequest &request, std::string_view option, std::string_view value) {
     const auto bad = [&](const char *allowed) {
@@ -39,6 +46,16 @@ std::string read_option(CreateRequest &request, std::string_view option, std::st
         request.durability = durability.value_or(0);
         return durability ? "" : bad("durable, logged or memory");
     }
+    if (is_word(option, "EXPANSION")) {
+        const auto expansion = parse_expansion(value);
+        request.expansion = expansion.value_or(0);
+        request.growable = true;
+        return expansion ? "" : bad("a whole number from 1 to 32768");
+    }
+    if (is_word(option, "WHENFULL")) {
+        request.when_full = is_word(value, "REFUSE") ? WhenFull::refuse : WhenFull::warn;
+        return is_word(value, "REFUSE") || is_word(value, "WARN") ? "" : bad("warn or refuse");
+    }
     if (is_word(option, "KEYTYPE")) {
         const auto type = parse_key_type(value);
         request.key_type = type.value_or(0);
@@ -53,8 +70,8 @@ void Dispatcher::create(const Call &call) {
     CreateRequest request;
     request.name = call.arguments[1];
     for (std::size_t i = 2; i < call.arguments.size();) {
-        if (is_word(call.arguments[i], "NOTHING-EXISTS-YET")) {
-            request.nothing_exists_yet = true;
+        if (is_word(call.arguments[i], "NOTHING-EXISTS-YET") || is_word(call.arguments[i], "GROWABLE")) {
+            (is_word(call.arguments[i], "GROWABLE") ? request.growable : request.nothing_exists_yet) = true;
             i++;
             continue;
         }
@@ -82,10 +99,10 @@ void Dispatcher::reserve(const Call &call) {
         if (is_word(call.arguments[i], "NONSCALING")) {
             request.growable = false;
         } else if (is_word(call.arguments[i], "EXPANSION") && i + 1 < call.arguments.size()) {
-            const auto number = parse_unsigned(call.arguments[++i]);
-            if (!number || *number < 1 || *number > 32768)
+            const auto expansion = parse_expansion(call.arguments[++i]);
+            if (!expansion)
                 return call.reply(reply::error("RANGE", "EXPANSION is a whole number from 1 to 32768"));
-            request.expansion = static_cast<std::uint32_t>(*number);
+            request.expansion = *expansion;
             has_expansion = true;
         } else {
             return call.reply(usage_error(kReserveUsage));

@@ -58,22 +58,45 @@ Failure bad_domain() {
 
 } // namespace
 
-void Dispatcher::addh(const Call &call) {
-    const auto hash_domain = parse_hex(call.arguments[2]);
-    const std::string_view bytes = call.arguments[3];
-    const std::size_t count = bytes.size() / 8;
+std::optional<Failure> read_hashes(std::string_view domain, std::string_view bytes, std::uint64_t *ret_domain,
+                                   std::vector<std::uint64_t> &hashes) {
+    const auto hash_domain = parse_hex(domain);
     if (!hash_domain)
-        return call.reply(to_reply(bad_domain(), ""));
+        return bad_domain();
+    const std::size_t count = bytes.size() / 8;
     if (bytes.size() % 8 != 0 || count == 0 || count > kHashesMax)
-        return call.reply(reply::error("RANGE", "hashes are 1 to " + std::to_string(kHashesMax) +
-                                                    " times 8 bytes, not " + std::to_string(bytes.size()) + " bytes"));
+        return Failure{"RANGE", "hashes are 1 to " + std::to_string(kHashesMax) + " times 8 bytes, not " +
+                                    std::to_string(bytes.size()) + " bytes"};
+    *ret_domain = *hash_domain;
     // The request's bytes have no alignment.
-    std::vector<std::uint64_t> hashes(count);
+    hashes.resize(count);
     std::memcpy(hashes.data(), bytes.data(), bytes.size());
-    instance_.add(call.session, call.arguments[1], *hash_domain, hashes,
+    return std::nullopt;
+}
+
+void Dispatcher::addh(const Call &call) {
+    std::uint64_t hash_domain = 0;
+    std::vector<std::uint64_t> hashes;
+    if (const auto failure = read_hashes(call.arguments[2], call.arguments[3], &hash_domain, hashes))
+        return call.reply(to_reply(failure, ""));
+    instance_.add(call.session, call.arguments[1], hash_domain, hashes,
                   [done = call.done](const std::optional<Failure> &failure, const std::string &answers) {
                       done({to_reply(failure, reply::bulk(answers))});
                   });
+}
+
+void Dispatcher::bulk(const Call &call) {
+    std::uint64_t hash_domain = 0;
+    std::vector<std::uint64_t> hashes;
+    if (const auto failure = read_hashes(call.arguments[2], call.arguments[3], &hash_domain, hashes))
+        return call.reply(to_reply(failure, ""));
+    instance_.bulk(call.session, call.arguments[1], hash_domain, std::move(hashes),
+                   [done = call.done](const std::optional<Failure> &failure, const Instance::BulkCounts &counts) {
+                       std::string text = reply::array(counts.size());
+                       for (const std::uint64_t count : counts)
+                           text += reply::integer(static_cast<std::int64_t>(count));
+                       done({to_reply(failure, std::move(text))});
+                   });
 }
 
 void Dispatcher::report(const Call &call) {

@@ -21,8 +21,20 @@ struct Core {
                                                                                 [this](std::function<void()> job) {
                                                                                     boost::asio::post(io,
                                                                                                       std::move(job));
+                                                                                },
+                                                                                [this](std::chrono::nanoseconds after,
+                                                                                       std::function<void()> job) {
+                                                                                    run_later(after, std::move(job));
                                                                                 }},
           dispatcher{instance, options} {}
+
+    void run_later(std::chrono::nanoseconds after, std::function<void()> job) {
+        const auto timer = std::make_shared<boost::asio::steady_timer>(io, after);
+        timer->async_wait([timer, job = std::move(job)](const boost::system::error_code &error) {
+            if (!error)
+                job();
+        });
+    }
 
     const Options &options;
     const LockFile runtime_lock;

@@ -38,7 +38,7 @@ const std::vector<Dispatcher::Command> &Dispatcher::commands() {
         {"COMMAND", 1, many, false, &Dispatcher::command, "COMMAND [COUNT|DOCS|INFO ...]"},
         {"SB.INFO", 1, 2, false, &Dispatcher::info, "SB.INFO [name]"},
         {"SB.STATE", 1, 1, false, &Dispatcher::state, "SB.STATE"},
-        {"SB.CREATE", 6, 15, true, &Dispatcher::create, kCreateUsage},
+        {"SB.CREATE", 6, 20, true, &Dispatcher::create, kCreateUsage},
         {"BF.RESERVE", 4, 7, true, &Dispatcher::reserve, kReserveUsage},
         {"SB.DROP", 2, 2, true, &Dispatcher::drop, "SB.DROP name"},
         {"SB.SNAPSHOT", 2, 2, true, &Dispatcher::snapshot, "SB.SNAPSHOT name|*"},
@@ -46,6 +46,9 @@ const std::vector<Dispatcher::Command> &Dispatcher::commands() {
         {"SB.IMPORT", 3, 3, true, &Dispatcher::import, "SB.IMPORT name file"},
         {"SB.JOURNAL", 4, 4, true, &Dispatcher::journal, "SB.JOURNAL name hash_domain hash"},
         {"SB.LOAD", 3, 5, true, &Dispatcher::load, kLoadUsage},
+        {"SB.BULK", 4, 4, true, &Dispatcher::bulk, "SB.BULK name hash_domain hashes"},
+        {"SB.REBUILD", 3, 15, true, &Dispatcher::rebuild, kRebuildUsage},
+        {"SB.ROLLBACK", 2, 3, true, &Dispatcher::rollback, kRollbackUsage},
         {"SB.LIVE", 3, 4, true, &Dispatcher::live, kLiveUsage},
         {"SB.PAUSE", 2, many, true, &Dispatcher::pause, "SB.PAUSE name|* [why ...]"},
         {"SB.RESUME", 2, 2, true, &Dispatcher::resume, "SB.RESUME name|*"},
@@ -77,7 +80,7 @@ void Dispatcher::execute(net::SessionId session, const net::Peer &peer, const Ar
             {reply::error("NOPERM", std::string{command->name} + " needs root, the user that shmbloomd runs as, or a "
                                                                  "member of its --admin-group")});
     try {
-        (this->*command->run)({session, arguments, done});
+        (this->*command->run)({session, peer, arguments, done});
     } catch (const std::system_error &error) {
         log::error(std::string{command->name} + " failed: " + error.what());
         done({reply::error("IO", error.what())});
@@ -90,7 +93,10 @@ Instance::Done Dispatcher::reply_ok(const Call &call) const {
 }
 
 std::string Dispatcher::info_reply(const Filter &filter) const {
-    return fields_reply(filter_info(filter, instance_.control(), instance_.registry()));
+    Fields fields = filter_info(filter, instance_);
+    const Fields generations = generations_info(filter, instance_);
+    fields.insert(fields.end(), generations.begin(), generations.end());
+    return fields_reply(fields);
 }
 
 void Dispatcher::ping(const Call &call) {

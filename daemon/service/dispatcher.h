@@ -24,6 +24,7 @@ class Dispatcher : public net::Handler {
     struct Command;
     struct Call {
         net::SessionId session;
+        const net::Peer &peer;
         const Arguments &arguments;
         const Reply &done;
 
@@ -52,8 +53,17 @@ class Dispatcher : public net::Handler {
     void undrop(const Call &call);
     void import(const Call &call);
     void journal(const Call &call);
+    // command_rebuild.cpp
+    void rebuild(const Call &call);
+    void begin_rebuild(const Call &call);
+    void must_contain(const Call &call);
+    void end_rebuild(const Call &call);
+    void grow(const Call &call);
+    void rollback(const Call &call);
+    Instance::SwitchDone reply_switch(const Call &call) const;
     // command_keys.cpp
     void addh(const Call &call);
+    void bulk(const Call &call);
     void report(const Call &call);
     void bf_add(const Call &call);
     void bf_exists(const Call &call);

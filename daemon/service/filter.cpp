@@ -27,8 +27,8 @@ SegmentIdentity Filter::identity(const Registry &registry, std::uint64_t generat
 
 void Filter::set_bits(Control &control, std::span<const std::uint64_t> hashes, std::uint8_t *answers) {
     const bool live = gates(control).doubts() == 0;
-    if (next_segment)
-        next_segment->add(hashes, answers);
+    if (build && build->segment)
+        build->bits_set += build->segment->set(hashes);
     bits_set += segment->add(hashes, answers);
     if (!live)
         std::fill_n(answers, hashes.size(), std::uint8_t{2});
@@ -93,14 +93,56 @@ void Filter::estimate() {
     if (estimated_from_bits_ == bits_set)
         return;
     estimated_from_bits_ = bits_set;
-    estimated_keys_ = static_cast<std::uint64_t>(std::llround(geometry::estimated_keys(record.shape, bits_set)));
-    estimated_fpr_ = geometry::estimated_fpr(record.shape, bits_set);
+    estimated_keys_ = estimate_now();
+    estimated_fpr_ = geometry::estimated_fpr(shape(), bits_set);
     if (estimated_keys_ > record.capacity)
         warnings |= SHMBLOOM_WARNING_FULL;
 }
 
+// The record is a step ahead while a switch waits for the disk.
+const shmbloom_shape &Filter::shape() const {
+    return segment ? segment->identity().shape : record.shape;
+}
+
+std::uint64_t Filter::estimate_now() const {
+    return static_cast<std::uint64_t>(std::llround(geometry::estimated_keys(shape(), bits_set)));
+}
+
+void Filter::forget_estimates() {
+    estimated_from_bits_ = UINT64_MAX;
+    growth_.forget();
+}
+
+std::uint64_t Filter::fresh(std::span<const std::uint64_t> hashes) const {
+    return static_cast<std::uint64_t>(
+        std::ranges::count_if(hashes, [this](std::uint64_t hash) { return !segment->contains(hash); }));
+}
+
+std::uint64_t Filter::waiting_hashes() const {
+    std::uint64_t sum = 0;
+    for (const Wait &wait : growth_waits)
+        sum += wait.hashes;
+    return sum;
+}
+
+std::uint64_t Filter::bits_at(double share) {
+    if (marked_generation_ == segment->identity().generation)
+        return marked_bits_;
+    const double keys = static_cast<double>(segment->identity().capacity) * share;
+    std::uint64_t low = 0, high = bits();
+    while (low < high) {
+        const std::uint64_t middle = low + (high - low) / 2;
+        if (geometry::estimated_keys(shape(), middle) < keys)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    marked_generation_ = segment->identity().generation;
+    return marked_bits_ = low;
+}
+
 std::uint64_t Filter::bits() const {
-    return record.shape.layout == SHMBLOOM_LAYOUT_BLOCKED ? record.shape.size * 512 : record.shape.size;
+    return shape().layout == SHMBLOOM_LAYOUT_BLOCKED ? shape().size * 512 : shape().size;
 }
 
 double Filter::fill() const {

@@ -7,13 +7,14 @@
 #include <utility>
 #include <vector>
 
-#include "service/filter.h"
+#include "service/instance.h"
 
 namespace shmbloom {
 
 // A field without a value is unknown.
 using Fields = std::vector<std::pair<std::string_view, std::optional<std::string>>>;
 
-Fields filter_info(const Filter &filter, Control &control, const Registry &registry);
+Fields filter_info(const Filter &filter, const Instance &instance);
+Fields generations_info(const Filter &filter, const Instance &instance); // what comes behind them
 
 } // namespace shmbloom

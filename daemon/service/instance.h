@@ -2,12 +2,19 @@
 // only; what waits for disk or memory runs on the helper threads and comes back by `post`.
 #pragma once
 
+#include <array>
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <set>
 #include <string>
 
+#include "disk/journal_replay.h"
+#include "service/build.h"
+#include "service/bulk_adder.h"
 #include "service/failure.h"
+#include "service/lsn_clock.h"
+#include "service/rebuild.h"
 #include "service/registry_writer.h"
 #include "service/snapshotter.h"
 #include "service/start.h"
@@ -23,8 +30,9 @@ struct CreateRequest {
     std::uint32_t key_type = SHMBLOOM_KEY_TYPE_BYTES;
     std::uint32_t durability = SHMBLOOM_DURABILITY_DURABLE;
     bool nothing_exists_yet = false;
-    bool growable = false; // stored; nothing grows yet
+    bool growable = false;
     std::uint32_t expansion = 2;
+    WhenFull when_full = WhenFull::warn;
 };
 
 // What the end of a load came to.
@@ -34,13 +42,20 @@ struct LoadResult {
     bool spoiled = false;       // one that overlapped was aborted
 };
 
+Failure other_domain(const SnapshotIdentity &identity, std::uint64_t here);
+
 class Instance {
   public:
     // nullopt: done. Called once, though a change whose first write failed may still take effect later.
     using Done = std::function<void(std::optional<Failure>)>;
     using Post = RegistryWriter::Post;
 
-    Instance(const Options &options, const StateFolder &state, const Uuid &boot, Started started, Post post);
+    // Runs a job on the loop after a while.
+    using Later = std::function<void(std::chrono::nanoseconds, std::function<void()>)>;
+
+    // Without `later` what is to happen later happens at a heartbeat.
+    Instance(const Options &options, const StateFolder &state, const Uuid &boot, Started started, Post post,
+             Later later = nullptr);
 
     const Registry &registry() const { return registry_; }
     Control &control() const { return *control_; }
@@ -57,11 +72,39 @@ class Instance {
     void add(std::uint64_t session, std::string_view name, std::uint64_t hash_domain,
              std::span<const std::uint64_t> hashes, AddDone done);
 
+    // For a load or a rebuild that is open on the session: how many were absent, maybe, unverified. Hashes that came so are
+    // acknowledged by the end of it.
+    using BulkCounts = std::array<std::uint64_t, 3>;
+    using BulkDone = std::function<void(const std::optional<Failure> &, const BulkCounts &)>;
+    void bulk(std::uint64_t session, std::string_view name, std::uint64_t hash_domain, std::vector<std::uint64_t> hashes,
+              BulkDone done);
+
     std::optional<Failure> begin_load(std::uint64_t session, std::string_view name, std::uint64_t overlap_s);
     using LoadDone = std::function<void(std::optional<Failure>, LoadResult)>;
     void end_load(std::uint64_t session, std::string_view name, std::optional<std::uint64_t> expected, LoadDone done);
     std::optional<Failure> abort_load(std::uint64_t session, std::string_view name);
-    void session_closed(std::uint64_t session); // aborts its loads
+    void session_closed(std::uint64_t session); // aborts its loads and rebuilds
+
+    // `done`: it is fed with every add, the source may begin. One at a time of a filter.
+    void begin_rebuild(std::uint64_t session, const std::string &by, const RebuildRequest &request, Done done);
+    std::optional<Failure> must_contain(std::uint64_t session, std::string_view name, std::uint64_t hash_domain,
+                                        std::span<const std::uint64_t> hashes);
+    using SwitchDone = std::function<void(std::optional<Failure>, SwitchResult)>;
+    void end_rebuild(std::uint64_t session, std::string_view name, const RebuildGuards &guards, SwitchDone done);
+    std::optional<Failure> abort_rebuild(std::uint64_t session, std::string_view name);
+    // To `capacity`, or by its expansion; out of its hash list.
+    void grow(const std::string &name, std::optional<std::uint64_t> capacity, const std::string &by, SwitchDone done);
+    void rollback(const std::string &name, bool with_present, const std::string &by, Done done);
+
+    struct Growth { // the next one of a growable filter
+        std::uint64_t at_keys = 0, to_capacity = 0, bytes = 0, missing_bytes = 0;
+    };
+    Growth next_growth(const Filter &filter) const;
+    struct MemoryUse {
+        std::uint64_t used = 0, limit = 0;
+        std::string limit_text;
+    };
+    MemoryUse memory_use() const;
 
     // `expected`: at least so many keys, ends `warming` only; without: ends lossy and damaged too.
     void declare_live(std::string_view name, std::optional<std::uint64_t> expected, Done done);
@@ -104,6 +147,7 @@ class Instance {
 
   private:
     using FilterPtr = std::shared_ptr<Filter>;
+    using BuildPtr = std::shared_ptr<Build>;
 
     std::optional<Failure> check_create(const CreateRequest &request, geometry::Geometry &geometry) const;
     std::optional<Failure> check_new(const std::string &name) const;
@@ -121,6 +165,9 @@ class Instance {
     static Made make(const SegmentIdentity &identity, const Fill &fill);
     void segment_made(const FilterPtr &filter, const Made &made, Done done);
     std::optional<Failure> add_refusal(Filter &filter) const;
+    std::optional<Failure> full_refusal(const Filter &filter, std::span<const std::uint64_t> hashes) const;
+    void add_to(const FilterPtr &filter, std::uint64_t session, std::span<const std::uint64_t> hashes, bool may_wait,
+                AddDone done);
     void count_wrong_absent(Filter &filter, std::uint64_t hash, std::uint64_t generation);
     void acknowledge(const FilterPtr &filter, std::uint64_t session, std::string answers, std::size_t added,
                      const AddDone &done);
@@ -146,6 +193,8 @@ class Instance {
     Failure none_is_kept(const std::string &name) const;
     std::string fill_from_snapshots(const FilterRecord &record, Segment &segment) const;
     using SnapshotPtr = std::shared_ptr<const SnapshotFile>;
+    using Opened = std::function<void(const SnapshotPtr &, const std::string &reason)>;
+    void open_imported(const std::string &file, Opened opened);
     void import_opened(const std::string &name, const SnapshotPtr &file, Done done);
     void import_as_new(const std::string &name, const SnapshotPtr &file, Done done);
     void import_into(const FilterPtr &filter, const SnapshotPtr &file, Done done);
@@ -156,13 +205,90 @@ class Instance {
     void mark_clean(std::function<void(const std::string &error)> done);
 
     void notice_paused(Filter &filter);
+    // instance_bulk.cpp
+    void bulk_into_build(const FilterPtr &filter, const BuildPtr &build, std::vector<std::uint64_t> hashes, BulkDone done);
+    void bulk_into_filter(const FilterPtr &filter, std::uint64_t session, std::vector<std::uint64_t> hashes, BulkDone done);
+    void when_room(const std::shared_ptr<NewHashList> &list, std::size_t count, BulkDone done);
+    void keep_bulk(const FilterPtr &filter, std::uint64_t session, std::function<void(const std::string &error)> done);
+    void load_ended(const FilterPtr &filter, std::uint64_t session, LoadResult result, LoadDone done);
+
+    // instance_build.cpp
+    Failure is_being_built(const Filter &filter) const;
+    bool is_current(const FilterPtr &filter, const BuildPtr &build) const;
+    SegmentIdentity identity_of(const Filter &filter, const Build &build) const;
+    BuildPtr new_build(const Filter &filter, Build::Kind kind, std::string by) const;
+    void begin_build(const FilterPtr &filter, const BuildPtr &build, Done fed);
+    Made make_checked(const SegmentIdentity &identity) const;
+    void feed_both(const FilterPtr &filter, const BuildPtr &build, const Made &made, const Done &fed);
+    using FillBuild = std::function<std::string(const JournalPlace &)>;
+    void fill_build(const FilterPtr &filter, const BuildPtr &build, FillBuild fill);
+    void filled(const FilterPtr &filter, const BuildPtr &build, const std::string &trouble);
+    void went_on(Build &build) const;
+    void when_filled(const BuildPtr &build, std::function<void()> go_on) const;
+    std::string replay_into(const BuildPtr &build, std::uint64_t filter_number, const JournalPlace &place);
+    JournalPlace journal_place() const;
+    void end_build(const FilterPtr &filter, const BuildPtr &build);
+    void switch_when_kept(const FilterPtr &filter, const BuildPtr &build, Done done);
+    void commit_switch(const FilterPtr &filter, const BuildPtr &build, std::optional<SnapshotRecord> snapshot, Done done);
+    void open_switched(Filter &filter, const Build &build);
+    void keep_previous(FilterRecord &record, const Build &build, std::uint64_t keys) const;
+    void remove_replaced(const FilterRecord &before, const FilterRecord &now);
+
+    // instance_rebuild.cpp
+    Failure no_rebuild(std::string_view name) const;
+    std::optional<Lsn> next_lsn_of(std::uint64_t seconds_ago) const;
+    std::optional<Failure> plan_replay(const Filter &filter, const RebuildRequest &request, Build &build) const;
+    std::optional<Failure> plan_doubts(const Filter &filter, Build &build) const;
+    std::optional<Failure> plan_shape(const RebuildRequest &request, Build &build) const;
+    std::optional<Failure> may_build(const Filter &filter) const;
+    void open_for_rebuild(std::uint64_t session, const std::string &by, const FilterPtr &filter,
+                          const RebuildRequest &request, const Done &done);
+    void rebuild(std::uint64_t session, const std::string &by, const FilterPtr &filter, RebuildRequest request,
+                 const SnapshotPtr &file, const Done &done);
+    void finish_rebuild(const FilterPtr &filter, const BuildPtr &build, Done done);
+    BuildPtr rebuild_of(std::uint64_t session, std::string_view name);
+    std::optional<Failure> rebuild_refusal(const Filter &filter, const Build &build, const RebuildGuards &guards) const;
+
+    // instance_growth.cpp
+    std::uint64_t grown_capacity(const FilterRecord &record, std::uint64_t keys) const;
+    std::optional<Failure> over_budget(const Filter &filter, const Build &build) const;
+    void look_for_holders(const FilterPtr &filter);
+    std::string holders_text(const Filter &filter) const;
+    std::optional<Failure> plan_growth(const Filter &filter, std::optional<std::uint64_t> capacity, std::uint64_t keys,
+                                       Build &build) const;
+    void grow(const FilterPtr &filter, std::optional<std::uint64_t> capacity, std::uint64_t keys, const std::string &by,
+              SwitchDone done);
+    std::string fill_from_hash_list(const BuildPtr &build, const Uuid &uuid, std::uint64_t filter_number,
+                                    const JournalPlace &place);
+    void end_growth(const FilterPtr &filter, const BuildPtr &build, const SwitchDone &done);
+    void grow_by_itself(const FilterPtr &filter, std::uint64_t keys);
+    void look_after_growth(const FilterPtr &filter);
+    void warn_of_fill(Filter &filter) const;
+    bool waits_for_growth(const FilterPtr &filter, std::span<const std::uint64_t> hashes);
+    void wait_for_growth(const FilterPtr &filter, std::size_t hashes, std::function<void(bool may_wait)> add);
+    void look_again_at_waits(const FilterPtr &filter);
+    void end_waits(const FilterPtr &filter);
+    void add_those_that_waited(const FilterPtr &filter);
+
+    // instance_hash_list.cpp
+    std::shared_ptr<NewHashList> new_hash_list(const FilterRecord &record);
+    void look_after_hash_list(const FilterPtr &filter);
+    void take_from_journal(const FilterPtr &filter);
+    void taken_from_journal(const FilterPtr &filter, const HashFileRecord &file, const std::string &trouble, Lsn to);
+    void compact(const FilterPtr &filter);
+    void compacted(const FilterPtr &filter, const std::vector<HashFileRecord> &replaced, const HashFileRecord &file,
+                   const std::string &trouble);
+    void forget_hash_files(const FilterRecord &record, const std::vector<HashFileRecord> &files);
+
+    // instance_rollback.cpp
+    std::string fill_from_previous(const Build &build, const Uuid &uuid, const PreviousGeneration &previous) const;
+    void forget_previous(const FilterPtr &filter);
+    static Lsn needed_by_previous(const PreviousGeneration &previous);
+    static Lsn needed_without_previous(const FilterRecord &record);
+
     // instance_renew.cpp
     void notice_lost_name(const FilterPtr &filter);
     void renew(const FilterPtr &filter);
-    void make_copy(const FilterPtr &filter, const SegmentIdentity &identity);
-    void feed_both(const FilterPtr &filter, const Made &made);
-    void switch_to_copy(const FilterPtr &filter, const Made &made);
-    void open_copy(Filter &filter);
 
     void replace_lost_control();
     void build_control();
@@ -179,6 +305,9 @@ class Instance {
     std::vector<std::function<void()>> undrop_waits_; // for one of these
     bool replacing_control_ = false;
     Post post_;
+    Later later_;
+    const double grow_at_; // this share of the capacity
+    LsnClock lsn_clock_;
     RegistryWriter writer_;
     UniqueFd journal_folder_;
     std::unique_ptr<Journal> journal_;
@@ -186,7 +315,11 @@ class Instance {
     Lsn trusted_from_; // a snapshot that begins below may lean on adds that a failed sync lost; while `degraded`
     bool trimming_ = false;
     std::uint64_t next_witness_; // unix seconds
-    HelperThread memory_; // makes segments; last: its jobs use all of the above
+    BulkAdder bulk_adder_;
+    // Last: their jobs use all of the above.
+    HelperThread memory_;  // makes segments
+    HelperThread builder_; // fills new generations
+    HelperThread lister_;  // writes hash lists
 };
 
 } // namespace shmbloom

@@ -24,16 +24,31 @@ void Instance::add(std::uint64_t session, std::string_view name, std::uint64_t h
     const auto found = filters_.find(name);
     if (found == filters_.end() || !found->second->is_published())
         return done(not_found(name), "");
-    const FilterPtr filter = found->second;
     // A hash made with another seed or another normalization would set bits that no lookup asks for.
-    if (this->hash_domain(*filter) != hash_domain)
-        return done(Failure{"STALE", "filter '" + std::string{name} +
-                                         "' has another hash domain; read it again, hash again"},
-                    "");
-    if (const auto refusal = add_refusal(*filter)) {
+    if (this->hash_domain(*found->second) != hash_domain)
+        return done(stale(name), "");
+    add_to(found->second, session, hashes, true, std::move(done));
+}
+
+// `may_wait`: for room, if the filter is growing.
+void Instance::add_to(const FilterPtr &filter, std::uint64_t session, std::span<const std::uint64_t> hashes, bool may_wait,
+                      AddDone done) {
+    auto refusal = add_refusal(*filter);
+    if (!refusal)
+        refusal = full_refusal(*filter, hashes);
+    if (refusal) {
         filter->adds_refused += hashes.size();
         return done(refusal, "");
     }
+    // Before it is in the journal: what waits too long for its worker was never added.
+    if (may_wait && filter->record.growable && waits_for_growth(filter, hashes))
+        return wait_for_growth(filter, hashes.size(),
+                               [this, filter, session, hashes = std::vector(hashes.begin(), hashes.end()),
+                                done = std::move(done)](bool again) {
+                                   if (!filter->is_published())
+                                       return done(not_found(filter->record.name), "");
+                                   add_to(filter, session, hashes, again, done);
+                               });
     // Duplicates too: that the bits are there does not say that they are on the disk.
     const bool is_journalled = filter->record.is_journalled();
     const auto failing = is_journalled ? journal_->failing() : std::nullopt;
@@ -59,6 +74,16 @@ void Instance::add(std::uint64_t session, std::string_view name, std::uint64_t h
         journal_->when_synced(end, std::move(when));
     else
         journal_->when_written(end, std::move(when));
+}
+
+// Of one that is to refuse when it is full: new keys only.
+std::optional<Failure> Instance::full_refusal(const Filter &filter, std::span<const std::uint64_t> hashes) const {
+    const FilterRecord &record = filter.record;
+    if (record.when_full != WhenFull::refuse || filter.estimate_now() < record.capacity || filter.fresh(hashes) == 0)
+        return std::nullopt;
+    return Failure{"FULL", "filter '" + record.name + "' holds the " + std::to_string(record.capacity) +
+                               " keys that it was made for, and was created with --when-full refuse; rebuild it from its "
+                               "source with a larger --capacity"};
 }
 
 void Instance::acknowledge(const FilterPtr &filter, std::uint64_t session, std::string answers, std::size_t added,

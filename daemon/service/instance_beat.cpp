@@ -8,6 +8,7 @@ namespace shmbloom {
 
 void Instance::beat() {
     control_->beat();
+    lsn_clock_.note(boottime_ns() / 1'000'000'000, journal_->next());
     if (!control_->is_in_place() && !replacing_control_)
         replace_lost_control();
     for (const auto &[name, filter] : filters_) {
@@ -15,6 +16,11 @@ void Instance::beat() {
             continue;
         notice_paused(*filter);
         notice_lost_name(filter);
+        if (!filter->changing)
+            for (const auto &go_on : std::exchange(filter->after_change, {}))
+                go_on();
+        look_after_growth(filter);
+        look_for_holders(filter);
         if (writer_.is_failing() || journal_->failing() || registry_.degraded.since != 0)
             filter->warnings |= SHMBLOOM_WARNING_DEGRADED;
         else

@@ -45,6 +45,10 @@ std::optional<Failure> Instance::check_create(const CreateRequest &request, geom
     const auto layout = geometry::parse_layout(request.layout);
     if (!layout)
         return Failure{"RANGE", "LAYOUT is auto, classic or blocked"};
+    if (request.growable && request.durability == SHMBLOOM_DURABILITY_MEMORY)
+        return Failure{"RANGE", "a growable filter keeps every hash on the disk, so its durability is durable or logged"};
+    if (request.growable && request.when_full == WhenFull::refuse)
+        return Failure{"RANGE", "WHENFULL is for filters that do not grow"};
     if (request.key_type == SHMBLOOM_KEY_TYPE_U64 && (request.normalization & SHMBLOOM_NORMALIZE_LOWER) != 0)
         return Failure{"RANGE", "a filter of key type u64 has no letters: NORMALIZE lower is not allowed"};
     if (auto failure = check_new(request.name))
@@ -84,7 +88,11 @@ void Instance::create(const CreateRequest &request, Done caller) {
                       .adds_new = 0,
                       .created = journal_->next(),
                       .bulk_acts = 0,
-                      .snapshots = {}};
+                      .snapshots = {},
+                      .when_full = request.when_full,
+                      .source_begun = 0,
+                      .hash_list = {.complete = request.growable, .through = journal_->next(), .files = {}},
+                      .previous = {}};
     if (!request.nothing_exists_yet)
         filter->record.doubts[SHMBLOOM_DOUBT_WARMING] = {unix_seconds(), "its source has not been declared complete"};
     begin_making(filter, nullptr, done);
@@ -213,6 +221,8 @@ void Instance::drop(const std::string &name, Done caller) {
     const FilterPtr filter = found->second;
     if (filter->changing)
         return done(being_changed(name));
+    if (filter->build)
+        end_build(filter, filter->build);
     filter->gates(*control_).end();
     control_->raise_name_counter();
     crash_point("drop.gates");
@@ -224,6 +234,7 @@ void Instance::drop(const std::string &name, Done caller) {
     registry_.ending.push_back(ending);
     keep_for_undrop(*filter);
     snapshotter_->cancel(*filter);
+    add_those_that_waited(filter); // to be told that it is gone
     filter->slot = SHMBLOOM_SLOT_COUNT; // adds that wait for the disk count nowhere: the slot may be another's by then
     filters_.erase(found);
     dropping_.insert(name);
@@ -283,8 +294,10 @@ void Instance::remove_snapshots(const FilterRecord &record) const {
     const std::string name = to_string(record.uuid);
     try {
         const UniqueFd folder = state_.open_subfolder(name);
-        for (const SnapshotRecord &snapshot : record.snapshots)
+        for (const SnapshotRecord &snapshot : all_snapshots(record))
             disk().unlink(folder.get(), snapshot_name(snapshot.number).c_str());
+        for (const HashFileRecord &file : all_hash_files(record))
+            disk().unlink(folder.get(), hash_list_name(file.number).c_str());
         state_.remove_subfolder(name);
     } catch (const std::system_error &error) {
         log::warning("snapshots of the dropped filter " + quoted(record.name) + " are left behind: " + error.what());

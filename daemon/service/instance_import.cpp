@@ -23,20 +23,30 @@ std::string shape_text(const shmbloom_shape &shape) {
            std::to_string(shape.size) + (blocked ? " blocks" : " bits");
 }
 
+} // namespace
+
 Failure other_domain(const SnapshotIdentity &identity, std::uint64_t here) {
     return {"STALE", "the snapshot's hash domain is " + to_hex(identity.hash_domain) + ", here it is " + to_hex(here) +
                          ": its keys were hashed with another seed, normalisation or key type, and would not be found"};
 }
 
-} // namespace
-
-// The file is open then, and its name of no more use: whatever follows, nothing is left behind.
 void Instance::import(const std::string &name, const std::string &file, Done caller) {
     const Done done = once(std::move(caller));
     if (!is_filter_name(name) || !is_instance_name(file))
         return done(Failure{"RANGE", "SB.IMPORT wants the name of a filter, and that of a file in the state folder's "
                                      "import/, 1 to 32 characters of A-Z a-z 0-9 _ -"});
-    memory_.run([this, name, file, done] {
+    open_imported(file, [this, name, done](const SnapshotPtr &opened, const std::string &reason) {
+        if (!opened)
+            return done(Failure{"RANGE", "not imported: " + reason});
+        import_opened(name, opened, done);
+    });
+}
+
+// The file is open then, and its name of no more use: whatever follows, nothing is left behind.
+void Instance::open_imported(const std::string &file, Opened done) {
+    if (!is_instance_name(file))
+        return done(nullptr, "a file in the state folder's import/ has a name of 1 to 32 characters of A-Z a-z 0-9 _ -");
+    memory_.run([this, file, done = std::move(done)] {
         SnapshotPtr opened;
         std::string reason;
         try {
@@ -46,11 +56,7 @@ void Instance::import(const std::string &name, const std::string &file, Done cal
         } catch (const std::system_error &error) {
             reason = error.what();
         }
-        post_([this, name, opened, reason, done] {
-            if (!opened)
-                return done(Failure{"RANGE", "not imported: " + reason});
-            import_opened(name, opened, done);
-        });
+        post_([opened, reason, done] { done(opened, reason); });
     });
 }
 
@@ -60,6 +66,8 @@ void Instance::import_opened(const std::string &name, const SnapshotPtr &file, D
         return import_as_new(name, file, std::move(done));
     if (!found->second->is_published() || found->second->changing)
         return done(being_changed(name));
+    if (found->second->build)
+        return done(is_being_built(*found->second));
     import_into(found->second, file, std::move(done));
 }
 
@@ -85,6 +93,7 @@ void Instance::import_as_new(const std::string &name, const SnapshotPtr &file, D
     record.durability = SHMBLOOM_DURABILITY_DURABLE;
     record.created = journal_->next();
     record.bulk_acts = 1;
+    record.source_begun = identity.source_begun;
     record.doubts[SHMBLOOM_DOUBT_WARMING] = {unix_seconds(), "imported; its source has not been declared complete"};
     journal_->prepare();
     begin_making(
@@ -115,6 +124,7 @@ void Instance::import_into(const FilterPtr &filter, const SnapshotPtr &file, Don
                                          "; import it under a new name"});
     filter->changing = true;
     filter->record.bulk_acts++;
+    filter->record.hash_list.complete = false; // bits without their hashes
     const auto given_up = std::make_shared<bool>(false);
     writer_.commit({.durable =
                         [this, filter, file, done, given_up] {

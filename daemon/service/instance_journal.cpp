@@ -88,8 +88,12 @@ void Instance::look_after_journal() {
         journal_->prepare();
     journal_->tick();
     for (const auto &[name, filter] : filters_)
-        if (filter->is_published() && filter->segment && !snapshotter_->is_waiting(*filter) && wants_snapshot(*filter))
-            snapshotter_->take(filter, Snapshotter::Pace::slow, [](const std::string &) {});
+        if (filter->is_published()) {
+            if (filter->segment && !snapshotter_->is_waiting(*filter) && wants_snapshot(*filter))
+                snapshotter_->take(filter, Snapshotter::Pace::slow, [](const std::string &) {});
+            look_after_hash_list(filter);
+            forget_previous(filter);
+        }
     if (const std::uint64_t now = unix_seconds(); now >= next_witness_) {
         next_witness_ = now + kWitness_s;
         if (journal_->proven() > registry_.journal.end)
@@ -121,14 +125,22 @@ void Instance::trim_journal() {
         return;
     Lsn needed = journal_->next();
     for (const auto &[name, filter] : filters_)
-        if (const FilterRecord &record = filter->record; record.is_journalled())
-            needed = std::min(needed, record.snapshots.empty() ? record.created : record.snapshots.front().s);
+        if (const FilterRecord &record = filter->record; record.is_journalled()) {
+            needed = std::min(needed, needed_without_previous(record));
+            if (record.previous)
+                needed = std::min(needed, needed_by_previous(*record.previous));
+            if (filter->build && filter->build->replay_from != 0)
+                needed = std::min(needed, filter->build->replay_from);
+        }
     const auto files = journal_->files().removable(needed, unix_seconds(), options_.journal_retention);
     if (files.empty())
         return;
     trimming_ = true;
     for (const JournalFileRecord &file : files)
         std::erase(registry_.journal.files, file);
+    for (const JournalFiles::File &file : journal_->files().all())
+        if (std::ranges::find(files, file.record) != files.end())
+            registry_.journal.trimmed_until = std::max(registry_.journal.trimmed_until, file.last_used);
     const auto remove = [this, files] {
         for (const JournalFileRecord &file : files) {
             disk().unlink(journal_folder_.get(), std::to_string(file.number).c_str());
@@ -163,9 +175,12 @@ void Instance::snapshot(std::string_view name, Done caller) {
 
 // First the journal and the mark, so that a machine that stops in the middle of the copying has lost nothing.
 void Instance::stop(std::function<void(const std::string &)> done) {
-    for (const auto &[name, filter] : filters_)
+    for (const auto &[name, filter] : filters_) {
+        if (filter->build && !filter->changing)
+            end_build(filter, filter->build);
         if (filter->is_published())
             filter->show_status(*control_, registry_);
+    }
     control_->set_daemon_pid(0); // nobody is here, whatever the age of the last heartbeat
     journal_->sync_all([this, done = once(std::move(done))](const std::optional<DiskError> &error) {
         if (error)

@@ -1,8 +1,9 @@
 // Loads: how a filter comes to be live.
-#include <ctime>
+#include <algorithm>
 
 #include "service/call_once.h"
 #include "service/instance.h"
+#include "service/names.h"
 #include "store/doubt.h"
 #include "sys/clock.h"
 #include "sys/crash_point.h"
@@ -14,14 +15,6 @@ namespace {
 Failure no_load(std::string_view name) {
     return {"ERR", "no load of filter '" + std::string{name} + "' was begun on this connection; send SB.LOAD " +
                        std::string{name} + " BEGIN first"};
-}
-
-std::string time_text(std::uint64_t seconds) {
-    const auto time = static_cast<std::time_t>(seconds);
-    std::tm parts{};
-    ::gmtime_r(&time, &parts);
-    char text[32];
-    return {text, std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &parts)};
 }
 
 } // namespace
@@ -67,17 +60,43 @@ void Instance::end_load(std::uint64_t session, std::string_view name, std::optio
                                              std::to_string(*expected) + "; it counts as aborted"},
             {.keys = keys});
     }
-    const Loads::Verdict verdict = found->loads.end(session);
-    const LoadResult result{.keys = keys, .loads_open = found->loads.open_count(), .spoiled = verdict.spoiled};
-    const std::uint32_t ended = verdict.last && !verdict.spoiled ? ended_by(*found, verdict) : 0;
-    if (ended == 0)
-        return done(std::nullopt, result);
-    end_doubts(filters_.find(name)->second, ended,
-               [done, result, name = std::string{name}](std::optional<Failure> failure) {
-                   if (!failure)
-                       log::info("filter '" + name + "' loaded with " + std::to_string(result.keys) + " keys");
-                   done(std::move(failure), result);
-               });
+    const FilterPtr filter = filters_.find(name)->second;
+    const LoadResult result{.keys = keys};
+    if (!found->loads.bulk(session).any)
+        return load_ended(filter, session, result, done);
+    keep_bulk(filter, session, [this, filter, session, result, done](const std::string &error) {
+        if (!filter->is_published())
+            return done(not_found(filter->record.name), {});
+        if (!filter->loads.is_open(session))
+            return done(no_load(filter->record.name), {});
+        if (error.empty())
+            return load_ended(filter, session, result, done);
+        filter->loads.abort(session);
+        done(Failure{"IO", "the keys are not on the disk, so the load counts as aborted: " + error}, result);
+    });
+}
+
+void Instance::load_ended(const FilterPtr &filter, std::uint64_t session, LoadResult result, LoadDone done) {
+    const bool is_bulk = filter->loads.bulk(session).any;
+    const Loads::Verdict verdict = filter->loads.end(session);
+    result.loads_open = filter->loads.open_count();
+    result.spoiled = verdict.spoiled;
+    const auto end = [this, filter, verdict, result, done](const std::optional<Failure> &, const SwitchResult &) {
+        const std::uint32_t ended = verdict.last && !verdict.spoiled ? ended_by(*filter, verdict) : 0;
+        if (ended == 0 || !filter->is_published())
+            return done(std::nullopt, result);
+        end_doubts(filter, ended, [done, result, filter](std::optional<Failure> failure) {
+            if (!failure)
+                log::info("filter '" + filter->record.name + "' loaded with " + std::to_string(result.keys) + " keys");
+            done(std::move(failure), result);
+        });
+    };
+    // Before it is live: with more keys than it was made for it would answer "maybe" to nearly everything.
+    filter->show_status(*control_, registry_);
+    const std::uint64_t known = std::max(filter->estimated_keys(), is_bulk ? result.keys : 0);
+    if (is_bulk && filter->record.growable && known > filter->record.capacity)
+        return grow(filter, std::nullopt, known, "", end);
+    end(std::nullopt, {});
 }
 
 // Doubts that the good end of all loads of a group clears: never one that is younger than they, and what says that adds
@@ -104,8 +123,13 @@ std::optional<Failure> Instance::abort_load(std::uint64_t session, std::string_v
 }
 
 void Instance::session_closed(std::uint64_t session) {
-    for (const auto &[name, filter] : filters_)
+    for (const auto &[name, filter] : filters_) {
         filter->loads.abort(session);
+        if (filter->build && filter->build->session == session && session != 0) {
+            log::warning("the rebuild of filter '" + name + "' ended with its connection; nothing changed");
+            end_build(filter, filter->build);
+        }
+    }
 }
 
 } // namespace shmbloom

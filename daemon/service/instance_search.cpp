@@ -33,9 +33,7 @@ void Instance::search_journal(std::string_view name, std::uint64_t hash_domain, 
     if (filter == nullptr)
         return done(not_found(name), std::nullopt);
     if (this->hash_domain(*filter) != hash_domain)
-        return done(
-            Failure{"STALE", "filter '" + std::string{name} + "' has another hash domain; read it again, hash again"},
-            std::nullopt);
+        return done(stale(name), std::nullopt);
     std::vector<std::uint64_t> numbers;
     for (const JournalFiles::File &file : journal_->files().all())
         numbers.push_back(file.record.number);

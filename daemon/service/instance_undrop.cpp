@@ -53,6 +53,8 @@ void Instance::undrop(const std::string &name, Done caller) {
     record.generation = record.making = 0;
     record.segment = {};
     record.live_since = 0;
+    record.previous.reset();
+    record.hash_list.complete = false; // the journal was not kept for it
     record.doubts.erase(SHMBLOOM_DOUBT_PARTIAL);
     record.doubts[SHMBLOOM_DOUBT_LOSSY] = {unix_seconds(), "it was dropped, and adds of meanwhile went nowhere"};
     if (record.is_journalled())

@@ -14,7 +14,7 @@ void Loads::begin(Owner owner, std::uint64_t begun, std::uint64_t overlap_s) {
         together_ = {.begun = begun, .begun_less_overlap = less_overlap};
     together_.begun = std::min(together_.begun, begun);
     together_.begun_less_overlap = std::min(together_.begun_less_overlap, less_overlap);
-    open_.push_back({owner, 0});
+    open_.push_back({owner, 0, {}});
 }
 
 void Loads::count_keys(Owner owner, std::uint64_t keys) {
@@ -26,6 +26,14 @@ void Loads::count_keys(Owner owner, std::uint64_t keys) {
 std::uint64_t Loads::keys(Owner owner) const {
     const auto load = std::ranges::find(open_, owner, &Load::owner);
     return load == open_.end() ? 0 : load->keys;
+}
+
+Loads::Bulk &Loads::bulk(Owner owner) {
+    return std::ranges::find(open_, owner, &Load::owner)->bulk;
+}
+
+bool Loads::has_bulk() const {
+    return std::ranges::any_of(open_, [](const Load &load) { return load.bulk.any; });
 }
 
 Loads::Verdict Loads::end(Owner owner) {

@@ -3,7 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
+
+#include "service/new_hash_list.h"
 
 namespace shmbloom {
 
@@ -20,6 +23,14 @@ class Loads {
                     std::uint64_t keys); // acknowledged on this connection since BEGIN; no-op without a load
     std::uint64_t keys(Owner owner) const;
 
+    // What an open load brought without the journal.
+    struct Bulk {
+        bool any = false;
+        std::shared_ptr<NewHashList> list; // of a growable filter
+    };
+    Bulk &bulk(Owner owner);
+    bool has_bulk() const; // of any
+
     // What the end of all loads that overlapped may clear.
     struct Verdict {
         bool last = false;                    // no other load is open now
@@ -34,6 +45,7 @@ class Loads {
     struct Load {
         Owner owner;
         std::uint64_t keys;
+        Bulk bulk;
     };
     void remove(Owner owner);
 

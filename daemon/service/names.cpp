@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <ctime>
 #include <utility>
 
 #include "shmbloom/layout.h"
@@ -123,6 +124,20 @@ std::string_view key_type_text(std::uint32_t key_type) {
 
 std::string_view layout_text(std::uint32_t layout) {
     return layout == SHMBLOOM_LAYOUT_BLOCKED ? "blocked" : "classic";
+}
+
+std::string time_text(std::uint64_t unix_seconds) {
+    const auto time = static_cast<std::time_t>(unix_seconds);
+    std::tm parts{};
+    ::gmtime_r(&time, &parts);
+    char text[32];
+    return {text, std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &parts)};
+}
+
+std::string real_text(double value) {
+    char text[32];
+    const auto end = std::to_chars(text, text + sizeof text, value).ptr;
+    return {text, end};
 }
 
 } // namespace shmbloom

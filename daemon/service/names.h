@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace shmbloom {
@@ -21,5 +22,7 @@ std::string_view normalization_text(std::uint32_t bits);
 std::optional<std::uint32_t> parse_key_type(std::string_view text); // "bytes", "u64"
 std::string_view key_type_text(std::uint32_t key_type);
 std::string_view layout_text(std::uint32_t layout);
+std::string real_text(double value); // the shortest that reads back as the same number
+std::string time_text(std::uint64_t unix_seconds); // 2026-11-30 12:34:56 UTC
 
 } // namespace shmbloom

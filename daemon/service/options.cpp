@@ -42,6 +42,8 @@ po::options_description describe() {
             "forget-readers (arguments as on the wire: 'SB.' and the verb), or check the state folder")
         ("admin-group", po::value<std::string>(), "members may create, drop and load filters")
         ("shm-reserve", po::value<std::string>()->default_value("256MiB"), "memory that new filters leave free")
+        ("max-memory", po::value<std::string>()->default_value("0"), "of all segments together, above which no filter grows "
+            "or is rebuilt (0: as much as leaves a quarter of /dev/shm free)")
         ("max-input-memory", po::value<std::string>()->default_value("256MiB"), "for requests of all connections; one "
             "request may take a quarter")
         ("journal-retention", po::value<std::string>()->default_value("3600"), "seconds that adds stay in the journal though "
@@ -131,6 +133,7 @@ Options read_values(const po::variables_map &values) {
     if (values.count("admin-group") != 0)
         options.admin_group = find_group(values["admin-group"].as<std::string>());
     options.shm_reserve_bytes = size_option(values, "shm-reserve");
+    options.max_memory_bytes = size_option(values, "max-memory");
     options.max_input_memory_bytes = size_option(values, "max-input-memory");
     if (options.max_input_memory_bytes < 1 << 20)
         throw Refusal{"--max-input-memory must be at least 1MiB"};

@@ -22,6 +22,7 @@ struct Options {
     bool forget_readers = false; // no worker that mapped a lost control or segment is left
     std::optional<gid_t> admin_group;
     std::uint64_t shm_reserve_bytes = std::uint64_t{256} << 20;
+    std::uint64_t max_memory_bytes = 0; // of all segments, above which none is rebuilt or grows; 0: a share of /dev/shm
     std::uint64_t max_input_memory_bytes = std::uint64_t{256} << 20;
     std::uint64_t pause_on_wrong_absent = 0; // 0: never
     JournalFiles::Retention journal_retention;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "net/reply.h"
 #include "service/failure.h"
@@ -25,6 +26,10 @@ inline std::string to_reply(const std::optional<Failure> &failure, std::string s
 inline std::string usage_error(std::string_view usage) {
     return net::reply::error("ERR", "usage: " + std::string{usage});
 }
+
+// Packed hashes of a command, made for a hash domain of 16 hexadecimal digits.
+std::optional<Failure> read_hashes(std::string_view domain, std::string_view bytes, std::uint64_t *ret_domain,
+                                   std::vector<std::uint64_t> &hashes);
 
 // A flat array of name, value; nil for what is unknown.
 inline std::string fields_reply(const Fields &fields) {

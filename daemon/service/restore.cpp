@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <sys/stat.h>
 
 #include "sys/clock.h"
@@ -173,14 +174,17 @@ void Restore::replay() {
 // Unfinished copies, and those that the registry never named, or no longer.
 void Restore::sweep(const FilterRecord &record) const {
     const std::string path = state_.path() + "/" + to_string(record.uuid);
+    std::set<std::string> kept;
+    for (const SnapshotRecord &snapshot : all_snapshots(record))
+        kept.insert(snapshot_name(snapshot.number));
+    for (const HashFileRecord &file : all_hash_files(record))
+        kept.insert(hash_list_name(file.number));
     std::error_code missing;
     std::vector<std::string> gone;
     for (const auto &entry : std::filesystem::directory_iterator{path, missing}) {
         const std::string name = entry.path().filename().string();
-        const bool is_named = std::ranges::any_of(record.snapshots, [&](const SnapshotRecord &snapshot) {
-            return name == snapshot_name(snapshot.number);
-        });
-        if (!is_named && (name.ends_with(".snapshot") || name.ends_with(".snapshot.new")))
+        if (!kept.contains(name) && (name.ends_with(".snapshot") || name.ends_with(".snapshot.new") ||
+                                     name.ends_with(".hashes") || name.ends_with(".hashes.new")))
             gone.push_back(name);
     }
     if (gone.empty())

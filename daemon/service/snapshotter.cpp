@@ -20,6 +20,9 @@ struct Snapshotter::Job {
     FilterPtr filter;
     Pace pace;
     Done done;
+    std::shared_ptr<const Build> build; // null: of the filter as it is
+    BuildDone build_done;
+    SnapshotRecord record;
     std::atomic<bool> cancelled = false;
     std::shared_ptr<Segment> segment;
     SnapshotIdentity identity;
@@ -45,6 +48,17 @@ void Snapshotter::take(const FilterPtr &filter, Pace pace, Done done) {
         begin_next();
 }
 
+void Snapshotter::take_build(const FilterPtr &filter, const std::shared_ptr<const Build> &build, BuildDone done) {
+    const auto job = std::make_shared<Job>();
+    job->filter = filter;
+    job->pace = Pace::full;
+    job->build = build;
+    job->build_done = std::move(done);
+    waiting_.push_back(job);
+    if (!running_)
+        begin_next();
+}
+
 void Snapshotter::when_idle(std::function<void()> idle) {
     if (!running_ && waiting_.empty())
         return idle();
@@ -52,16 +66,57 @@ void Snapshotter::when_idle(std::function<void()> idle) {
 }
 
 bool Snapshotter::is_waiting(const Filter &filter) const {
-    const auto is_its = [&](const JobPtr &job) { return job->filter.get() == &filter; };
+    const auto is_its = [&](const JobPtr &job) { return job->filter.get() == &filter && !job->build; };
     return (running_ && is_its(running_)) || std::ranges::any_of(waiting_, is_its);
 }
 
-void Snapshotter::cancel(const Filter &filter) {
-    if (running_ && running_->filter.get() == &filter)
+template <class Is> void Snapshotter::cancel_if(Is is) {
+    if (running_ && is(*running_))
         running_->cancelled = true;
     for (const JobPtr &job : waiting_)
-        if (job->filter.get() == &filter)
+        if (is(*job))
             job->cancelled = true;
+}
+
+void Snapshotter::cancel(const Filter &filter) {
+    cancel_if([&](const Job &job) { return job.filter.get() == &filter; });
+}
+
+void Snapshotter::cancel_build(const std::shared_ptr<const Build> &build) {
+    cancel_if([&](const Job &job) { return job.build == build; });
+}
+
+SnapshotIdentity Snapshotter::identity_of(const Job &job) {
+    const FilterRecord &record = job.filter->record;
+    SnapshotIdentity identity{.state_uuid = host_.registry.state_uuid,
+                              .filter_uuid = record.uuid,
+                              .filter_number = record.number,
+                              .number = host_.registry.next_snapshot_number++,
+                              .generation = record.generation,
+                              .lineage = record.lineage,
+                              .s = host_.journal.next(),
+                              .begun = unix_seconds(),
+                              .source_begun = record.source_begun,
+                              .bulk_acts = record.bulk_acts,
+                              .hash_list_complete = record.hash_list.complete,
+                              .hash_domain = job.filter->identity(host_.registry, record.generation).hash_domain(),
+                              .normalization = record.normalization,
+                              .key_type = record.key_type,
+                              .capacity = record.capacity,
+                              .fpr = record.fpr,
+                              .shape = record.shape};
+    if (job.build) {
+        const Build &build = *job.build;
+        identity.generation = build.generation;
+        identity.lineage = build.lineage;
+        identity.source_begun = build.source_begun;
+        identity.bulk_acts = record.bulk_acts + 1;
+        identity.hash_list_complete = build.hash_list.complete;
+        identity.capacity = build.capacity;
+        identity.fpr = build.fpr;
+        identity.shape = build.shape;
+    }
+    return identity;
 }
 
 // Between two batches: every add below S = next has its bits set, since the loop appends and sets in one go.
@@ -75,26 +130,10 @@ void Snapshotter::begin_next() {
     waiting_.pop_front();
     Filter &filter = *job->filter;
     const FilterRecord &record = filter.record;
-    job->segment = filter.segment;
+    job->segment = job->build ? job->build->segment : filter.segment;
     if (job->cancelled || !job->segment)
         return host_.post([this, job] { ended(job, "the filter has no memory, or is gone"); });
-    job->identity = {.state_uuid = host_.registry.state_uuid,
-                     .filter_uuid = record.uuid,
-                     .filter_number = record.number,
-                     .number = host_.registry.next_snapshot_number++,
-                     .generation = record.generation,
-                     .lineage = record.lineage,
-                     .s = host_.journal.next(),
-                     .begun = unix_seconds(),
-                     .source_begun = 0,
-                     .bulk_acts = record.bulk_acts,
-                     .hash_list_complete = false,
-                     .hash_domain = filter.identity(host_.registry, record.generation).hash_domain(),
-                     .normalization = record.normalization,
-                     .key_type = record.key_type,
-                     .capacity = record.capacity,
-                     .fpr = record.fpr,
-                     .shape = record.shape};
+    job->identity = identity_of(*job);
     job->end.adds_acknowledged = record.adds_acknowledged;
     job->end.adds_new = record.adds_new;
     job->hashes_before = filter.hashes_since_snapshot;
@@ -146,14 +185,17 @@ void Snapshotter::name(const JobPtr &job, const std::string &error) {
         return ended(job, error.empty() ? "cancelled" : error);
     Filter &filter = *job->filter;
     const SnapshotIdentity &identity = job->identity;
+    job->record = {.number = identity.number,
+                   .s = identity.s,
+                   .end = job->end.end,
+                   .begun = identity.begun,
+                   .lineage = identity.lineage,
+                   .bulk_acts = identity.bulk_acts,
+                   .bytes = job->writer->file_bytes()};
+    if (job->build)
+        return ended(job, "");
     std::vector<SnapshotRecord> &kept = filter.record.snapshots;
-    kept.push_back({.number = identity.number,
-                    .s = identity.s,
-                    .end = job->end.end,
-                    .begun = identity.begun,
-                    .lineage = identity.lineage,
-                    .bulk_acts = identity.bulk_acts,
-                    .bytes = job->writer->file_bytes()});
+    kept.push_back(job->record);
     while (kept.size() > kKept) {
         job->replaced.push_back(kept.front());
         kept.erase(kept.begin());
@@ -189,8 +231,10 @@ void Snapshotter::ended(const JobPtr &job, const std::string &error) {
                    "; the journal is kept for it meanwhile");
     }
     copier_.run([job] { job->writer.reset(); }); // removes what is unfinished
-    const Done done = std::move(job->done);
-    done(error);
+    if (job->build)
+        std::exchange(job->build_done, nullptr)(error, job->record);
+    else
+        std::exchange(job->done, nullptr)(error);
     if (!running_)
         begin_next();
 }

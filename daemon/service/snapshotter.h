@@ -36,8 +36,12 @@ class Snapshotter {
     // A slow copy leaves memory and disk to others; at most `kBytesPerSecond`.
     enum class Pace { slow, full };
     void take(const FilterPtr &filter, Pace pace, Done done);
-    bool is_waiting(const Filter &filter) const; // for its turn or its end
-    void cancel(const Filter &filter);           // it ends: the snapshot too, with an error
+    // Of a generation that is being made. It is not named: that is the switch's, with what `done` gets.
+    using BuildDone = std::function<void(const std::string &error, const SnapshotRecord &)>;
+    void take_build(const FilterPtr &filter, const std::shared_ptr<const Build> &build, BuildDone done);
+    bool is_waiting(const Filter &filter) const; // for its turn or its end, a build's not counted
+    void cancel(const Filter &filter);           // it ends: its snapshots too, with an error
+    void cancel_build(const std::shared_ptr<const Build> &build);
     void when_idle(std::function<void()> idle); // at once, or after the last one that waits
     std::size_t running() const { return waiting_.size() + (running_ ? 1 : 0); } // those that wait, too
 
@@ -47,7 +51,9 @@ class Snapshotter {
     struct Job;
     using JobPtr = std::shared_ptr<Job>;
 
+    template <class Is> void cancel_if(Is is);
     void begin_next();
+    SnapshotIdentity identity_of(const Job &job);
     void copied(const JobPtr &job, const std::string &error);
     void write_end(const JobPtr &job, Lsn end);
     void name(const JobPtr &job, const std::string &error);

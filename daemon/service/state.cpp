@@ -41,6 +41,7 @@ Fields instance_state(const Instance &instance, const Options &options) {
         return is_known ? std::optional{std::move(text)} : std::nullopt;
     };
     const std::uint64_t now = unix_seconds();
+    const Instance::MemoryUse memory = instance.memory_use();
     return {{"next_lsn", number(journal.next())},
             {"durable_lsn", number(journal.durable())},
             {"journal_files", number(files.size())},
@@ -54,7 +55,9 @@ Fields instance_state(const Instance &instance, const Options &options) {
             {"snapshots_running", number(instance.snapshotter().running())},
             {"expected_recovery_seconds", milliseconds_exact(expected_recovery_seconds(instance))},
             {"last_start", instance.last_start().text},
-            {"last_start_ms", number(instance.last_start().ms)}};
+            {"last_start_ms", number(instance.last_start().ms)},
+            {"memory_bytes", number(memory.used)},
+            {"max_memory_bytes", number(memory.limit)}};
 }
 
 } // namespace shmbloom

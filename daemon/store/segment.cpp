@@ -106,7 +106,8 @@ void Segment::prefetch(std::uint64_t hash) const {
         __builtin_prefetch(words() + shmbloom_multiply_high(hash, identity_.shape.size) / 64, 1);
 }
 
-std::uint64_t Segment::add(std::span<const std::uint64_t> hashes, std::uint8_t *answers) {
+// `see` gets the place of each hash and how many of its bits were missing.
+template <class See> std::uint64_t Segment::set_each(std::span<const std::uint64_t> hashes, See see) {
     constexpr std::size_t kAhead = 16;
     std::uint64_t fresh = 0;
     for (std::size_t i = 0; i < std::min(kAhead, hashes.size()); i++)
@@ -115,10 +116,18 @@ std::uint64_t Segment::add(std::span<const std::uint64_t> hashes, std::uint8_t *
         if (i + kAhead < hashes.size())
             prefetch(hashes[i + kAhead]);
         const std::uint32_t missing = shmbloom_set_bits(words(), &identity_.shape, hashes[i]);
-        answers[i] = missing == 0 ? 1 : 0;
+        see(i, missing);
         fresh += missing;
     }
     return fresh;
+}
+
+std::uint64_t Segment::add(std::span<const std::uint64_t> hashes, std::uint8_t *answers) {
+    return set_each(hashes, [answers](std::size_t i, std::uint32_t missing) { answers[i] = missing == 0 ? 1 : 0; });
+}
+
+std::uint64_t Segment::set(std::span<const std::uint64_t> hashes) {
+    return set_each(hashes, [](std::size_t, std::uint32_t) {});
 }
 
 void Segment::merge(const Segment &other) {

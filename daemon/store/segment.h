@@ -57,6 +57,9 @@ class Segment {
     // missing. Any thread, any time: bits are set atomically and only ever set.
     std::uint64_t add(std::span<const std::uint64_t> hashes, std::uint8_t *answers);
 
+    // The same for who needs no answers.
+    std::uint64_t set(std::span<const std::uint64_t> hashes);
+
     std::uint64_t *words() const;
     std::uint64_t bits_bytes() const { return geometry_.bits_bytes; }
     bool contains(std::uint64_t hash) const { return shmbloom_test_bits(words(), &identity_.shape, hash) != 0; }
@@ -67,6 +70,7 @@ class Segment {
     Segment(const SegmentIdentity &identity, std::unique_ptr<SharedMemory> memory);
     shmbloom_segment_header *header() const;
     void prefetch(std::uint64_t hash) const;
+    template <class See> std::uint64_t set_each(std::span<const std::uint64_t> hashes, See see);
 
     SegmentIdentity identity_;
     geometry::Geometry geometry_;

@@ -63,11 +63,16 @@ void take_cgroup_limits(MemoryRoom &least) {
 
 } // namespace
 
-MemoryRoom memory_room() {
+FilesystemRoom shared_memory_room() {
     struct statvfs status {};
     if (::statvfs("/dev/shm", &status) != 0)
         throw_errno("look at", "/dev/shm");
-    MemoryRoom least{static_cast<std::uint64_t>(status.f_bavail) * status.f_frsize, "/dev/shm"};
+    return {static_cast<std::uint64_t>(status.f_blocks) * status.f_frsize,
+            static_cast<std::uint64_t>(status.f_bavail) * status.f_frsize};
+}
+
+MemoryRoom memory_room() {
+    MemoryRoom least{shared_memory_room().free, "/dev/shm"};
     if (const auto available = find_number("/proc/meminfo", "MemAvailable:"))
         take_least(least, *available * 1024, "the machine's available memory");
     take_cgroup_limits(least);

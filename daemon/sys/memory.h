@@ -16,6 +16,11 @@ struct MemoryRoom {
 // The least of: free space of /dev/shm, MemAvailable, and what is left below each memory.max of this process's cgroup.
 MemoryRoom memory_room();
 
+struct FilesystemRoom {
+    std::uint64_t total, free; // bytes
+};
+FilesystemRoom shared_memory_room(); // of /dev/shm
+
 // One line with need, have and where, when `bytes` and the reserve do not fit; else nullopt.
 std::optional<std::string> memory_refusal(std::uint64_t bytes, std::uint64_t reserve_bytes);
 

@@ -1,0 +1,109 @@
+// Hashes that a load or a rebuild brings in bulk: bits are set by as many threads as there are cores, and nothing of it is
+// in the journal. They are acknowledged when a snapshot that holds them is on the disk.
+#include <algorithm>
+
+#include "service/call_once.h"
+#include "service/instance.h"
+#include "sys/clock.h"
+#include "sys/log.h"
+
+namespace shmbloom {
+
+// Into the generation that is being rebuilt; into the filter itself while it is warming; else as any other adds.
+void Instance::bulk(std::uint64_t session, std::string_view name, std::uint64_t hash_domain,
+                    std::vector<std::uint64_t> hashes, BulkDone done) {
+    Filter *const found = find(name);
+    if (found == nullptr)
+        return done(not_found(name), {});
+    if (this->hash_domain(*found) != hash_domain)
+        return done(stale(name), {});
+    const FilterPtr filter = filters_.find(name)->second;
+    if (const BuildPtr build = rebuild_of(session, name))
+        return bulk_into_build(filter, build, std::move(hashes), std::move(done));
+    if (!filter->loads.is_open(session))
+        return done(Failure{"ERR", "neither a load nor a rebuild of filter '" + std::string{name} +
+                                       "' was begun on this connection; send SB.LOAD " + std::string{name} + " BEGIN first"},
+                    {});
+    const bool is_warming = filter->record.doubts.contains(SHMBLOOM_DOUBT_WARMING);
+    if (is_warming && !filter->build && !filter->changing && !add_refusal(*filter))
+        return bulk_into_filter(filter, session, std::move(hashes), std::move(done));
+    add(session, name, hash_domain, hashes, [done = std::move(done)](const auto &failure, const std::string &answers) {
+        BulkCounts counts{};
+        for (const char answer : answers)
+            counts[static_cast<std::size_t>(answer)]++;
+        done(failure, counts);
+    });
+}
+
+void Instance::bulk_into_build(const FilterPtr &filter, const BuildPtr &build, std::vector<std::uint64_t> hashes,
+                               BulkDone done) {
+    if (!build->segment)
+        return done(no_rebuild(filter->record.name), {});
+    const std::size_t count = hashes.size();
+    build->keys += count;
+    if (build->hash_list.complete) {
+        if (!build->list)
+            build->list = new_hash_list(filter->record);
+        build->list->write(hashes);
+    }
+    build->jobs++;
+    bulk_adder_.add(build->segment, std::move(hashes), [this, build](std::uint64_t fresh) {
+        build->bits_set += fresh;
+        build->jobs--;
+        went_on(*build);
+    });
+    when_room(build->list, count, std::move(done));
+}
+
+void Instance::when_room(const std::shared_ptr<NewHashList> &list, std::size_t count, BulkDone done) {
+    bulk_adder_.when_room([list, count, done = std::move(done)] {
+        const auto reply = [count, done] { done(std::nullopt, {0, 0, count}); };
+        list ? list->when_room(reply) : reply();
+    });
+}
+
+void Instance::bulk_into_filter(const FilterPtr &filter, std::uint64_t session, std::vector<std::uint64_t> hashes,
+                                BulkDone done) {
+    const std::size_t count = hashes.size();
+    filter->loads.count_keys(session, count);
+    Loads::Bulk &bulk = filter->loads.bulk(session);
+    bulk.any = true;
+    if (filter->record.growable && filter->record.hash_list.complete) {
+        if (!bulk.list)
+            bulk.list = new_hash_list(filter->record);
+        bulk.list->write(hashes);
+    }
+    const auto list = bulk.list;
+    filter->bulk_jobs++;
+    bulk_adder_.add(filter->segment, std::move(hashes), [this, filter](std::uint64_t fresh) {
+        filter->bits_set += fresh;
+        if (filter->is_published())
+            shmbloom_store_field(&control_->slot(filter->slot)->bits_set, filter->bits_set);
+        if (--filter->bulk_jobs == 0)
+            for (const auto &go_on : std::exchange(filter->after_bulk, {}))
+                go_on();
+    });
+    when_room(list, count, std::move(done));
+}
+
+// Counted before the copy begins, so that no snapshot of before is ever taken for one that has them.
+void Instance::keep_bulk(const FilterPtr &filter, std::uint64_t session, std::function<void(const std::string &error)> done) {
+    if (filter->bulk_jobs != 0)
+        return filter->after_bulk.push_back([this, filter, session, done] { keep_bulk(filter, session, done); });
+    const auto keep = [this, filter, done](const std::string &error) {
+        if (!error.empty() || !filter->record.is_journalled())
+            return done(error);
+        filter->record.bulk_acts++;
+        snapshotter_->take(filter, Snapshotter::Pace::full, done);
+    };
+    const std::shared_ptr<NewHashList> list = filter->loads.is_open(session) ? filter->loads.bulk(session).list : nullptr;
+    if (!list)
+        return keep("");
+    list->finish([filter, keep](const std::string &error, const HashFileRecord &file) {
+        if (error.empty())
+            filter->record.hash_list.files.push_back(file);
+        keep(error);
+    });
+}
+
+} // namespace shmbloom
