@@ -139,6 +139,9 @@ class Instance {
     void sync_failed(const std::string &why);
     void snapshot_taken();
     void look_after_journal(); // once a second
+    // instance_folders.cpp
+    void notice_state_folder();
+    bool journal_folder_stands(); // else it is being made again
     bool wants_snapshot(const Filter &filter) const;
     void trim_journal();
     void keep_for_undrop(const Filter &filter);
@@ -185,6 +188,8 @@ class Instance {
     std::unique_ptr<Snapshotter> snapshotter_;
     Lsn trusted_from_; // a snapshot that begins below may lean on adds that a failed sync lost; while `degraded`
     bool trimming_ = false;
+    StateFolder::Place state_place_ = StateFolder::Place::here;
+    std::string folder_error_; // why the journal's cannot be made again
     std::uint64_t next_witness_; // unix seconds
     HelperThread memory_; // makes segments; last: its jobs use all of the above
 };

@@ -8,6 +8,7 @@ namespace shmbloom {
 
 void Instance::beat() {
     control_->beat();
+    notice_state_folder();
     if (!control_->is_in_place() && !replacing_control_)
         replace_lost_control();
     for (const auto &[name, filter] : filters_) {
@@ -15,7 +16,8 @@ void Instance::beat() {
             continue;
         notice_paused(*filter);
         notice_lost_name(filter);
-        if (writer_.is_failing() || journal_->failing() || registry_.degraded.since != 0)
+        if (writer_.is_failing() || journal_->failing() || registry_.degraded.since != 0 ||
+            state_place_ != StateFolder::Place::here)
             filter->warnings |= SHMBLOOM_WARNING_DEGRADED;
         else
             filter->warnings &= ~SHMBLOOM_WARNING_DEGRADED;

@@ -61,8 +61,9 @@ std::unique_ptr<Snapshotter> Instance::make_snapshotter() {
 // Nobody knows what the disk holds of the journal. The bits in memory are right, so they go into new snapshots; until all
 // are there, a machine that stops now would lose what was only logged, and whoever has no full snapshot.
 void Instance::sync_failed(const std::string &why) {
-    log::error("the disk failed to sync the journal (" + why +
-               "): adds that waited were not acknowledged; a new file and full snapshots of every filter follow");
+    log::error("what the disk holds of the journal is not known any more (" + why +
+               "): adds that waited were not acknowledged; a new file and full snapshots of every filter follow, and until "
+               "they are there a filter that is restored is in doubt");
     trusted_from_ = journal_->next();
     if (registry_.degraded.since == 0)
         registry_.degraded = {unix_seconds(), why};
@@ -82,6 +83,8 @@ void Instance::snapshot_taken() {
 }
 
 void Instance::look_after_journal() {
+    if (!journal_folder_stands())
+        return;
     if (std::ranges::any_of(filters_, [](const auto &entry) {
             return entry.second->is_published() && entry.second->record.is_journalled();
         }))
