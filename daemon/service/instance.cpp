@@ -15,7 +15,7 @@ Instance::Instance(const Options &options, const StateFolder &state, const Uuid 
               }},
       journal_folder_{std::move(started.journal_folder)}, journal_{make_journal(std::move(started.journal))},
       snapshotter_{make_snapshotter()}, trusted_from_{journal_->next()},
-      next_witness_{unix_seconds() + 60} {}
+      next_witness_{unix_seconds() + 60}, began_{unix_seconds()} {}
 
 Filter *Instance::find(std::string_view name) {
     const auto found = filters_.find(name);

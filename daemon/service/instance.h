@@ -159,6 +159,7 @@ class Instance {
     void mark_clean(std::function<void(const std::string &error)> done);
 
     void notice_paused(Filter &filter);
+    void notice_set_clock();
     // instance_renew.cpp
     void notice_lost_name(const FilterPtr &filter);
     void renew(const FilterPtr &filter);
@@ -191,6 +192,8 @@ class Instance {
     StateFolder::Place state_place_ = StateFolder::Place::here;
     std::string folder_error_; // why the journal's cannot be made again
     std::uint64_t next_witness_; // unix seconds
+    const std::uint64_t began_;  // unix seconds
+    std::int64_t clock_ahead_s_ = 0; // as the log says
     HelperThread memory_; // makes segments; last: its jobs use all of the above
 };
 

@@ -1,4 +1,5 @@
-// Folders of the disk that somebody removes or moves while the daemon has them open: it would go on writing where no start looks.
+// Folders of the disk that somebody removes or moves while the daemon has them open: it would go on writing where no
+// start looks.
 #include "service/instance.h"
 #include "sys/log.h"
 
@@ -15,12 +16,14 @@ void Instance::notice_state_folder() {
         log::info(quoted + "is in its place again");
         break;
     case StateFolder::Place::elsewhere:
-        log::error(quoted + "was moved away: adds go on into it where it is now, but the next start would not find it and "
-                            "begin with no filters; move it back");
+        log::error(quoted +
+                   "was moved away: adds go on into it where it is now, but the next start would not find it and "
+                   "begin with no filters; move it back");
         break;
     case StateFolder::Place::removed:
-        log::critical(quoted + "was removed: adds to filters with a journal are refused and no change of a filter is kept; "
-                               "lookups go on. Export what is needed, then stop this daemon and begin anew");
+        log::critical(quoted +
+                      "was removed: adds to filters with a journal are refused and no change of a filter is kept; "
+                      "lookups go on. Export what is needed, then stop this daemon and begin anew");
         break;
     }
 }

@@ -113,8 +113,10 @@ bool Instance::wants_snapshot(const Filter &filter) const {
     if (share > std::max(filter.segment->bits_bytes() / 2, kJournalShareBytes) ||
         filter.hashes_since_snapshot > kReplayedInFiveSeconds)
         return true;
-    return filter.hashes_since_snapshot > 0 && !record.snapshots.empty() &&
-           record.snapshots.back().begun + kDay_s <= unix_seconds();
+    if (filter.hashes_since_snapshot == 0 || record.snapshots.empty())
+        return false;
+    const std::uint64_t begun = record.snapshots.back().begun, now = unix_seconds();
+    return begun > now || begun + kDay_s <= now; // of the future: the clock was set back
 }
 
 // The names go first, with the snapshots that make the files needless, and the files after: a name without its file would

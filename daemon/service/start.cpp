@@ -47,9 +47,28 @@ void check_registry(const Options &options, const StateFolder &state, const Regi
             "the option --seed-file out, or begin with a new state folder"};
 }
 
+// What seems to come from the future happened before now, and the clock was set back since: an overlap or a day from
+// now on is long enough.
+void bring_to_now(Registry &registry) {
+    const auto past = [now = unix_seconds()](std::uint64_t &since) { since = std::min(since, now); };
+    past(registry.degraded.since);
+    const auto of = [&](FilterRecord &record) {
+        past(record.live_since);
+        for (auto &[bit, doubt] : record.doubts)
+            past(doubt.since);
+    };
+    for (FilterRecord &record : registry.filters)
+        of(record);
+    for (DroppedFilter &dropped : registry.dropped) {
+        past(dropped.since);
+        of(dropped.record);
+    }
+}
+
 } // namespace
 
 Started Start::run() {
+    read_wall_clock();
     open_registry();
     find_control();
     if (options_.forget_readers)
@@ -86,6 +105,7 @@ void Start::open_registry() {
     registry() = found ? std::move(*found) : make_registry(options_, state_, boot_);
     if (found_copy_)
         take_over();
+    bring_to_now(registry());
     was_clean_ = registry().clean_stop;
     registry().folder = state_.id();
     if (!same_boot_) {
