@@ -1,5 +1,5 @@
-// Folders of the disk that are removed or moved away under a running daemon: it says so, goes on in a new one, and what it
-// acknowledged is restored from there.
+// Folders of the disk that are removed or moved away under a running daemon: it says so, goes on in a new one, and what
+// it acknowledged is restored from there.
 #include <atomic>
 #include <csignal>
 #include <thread>
@@ -111,7 +111,8 @@ TEST_P(LostFolders, StateRemovedRefusesAddsAndLookupsGoOn) {
     links.expect_stands();
 }
 
-INSTANTIATE_TEST_SUITE_P(Each, LostFolders, ::testing::Values(Durability{kDurable}, Durability{kLogged}), durability_name);
+INSTANTIATE_TEST_SUITE_P(Each, LostFolders, ::testing::Values(Durability{kDurable}, Durability{kLogged}),
+                         durability_name);
 
 } // namespace
 } // namespace shmbloom::test
