@@ -150,15 +150,13 @@ void Restore::replay() {
         if (filter->segment)
             by_number[filter->record.number] = &lost;
     }
-    std::vector<std::uint8_t> answers;
     scan_->read(from, [&](const JournalFrameView &frame) {
         next_filter_number_ = std::max(next_filter_number_, frame.filter_number + 1);
         const auto found = by_number.find(frame.filter_number);
         if (found == by_number.end() || frame.end() <= found->second->from)
             return;
         Lost &lost = *found->second;
-        answers.resize(std::max(answers.size(), frame.hashes.size()));
-        lost.bits_added += lost.filter->segment->add(frame.hashes, answers.data());
+        lost.bits_added += lost.filter->segment->add_alone(frame.hashes); // its gate is 0 until this start opens it
         lost.replayed += frame.hashes.size();
     });
     for (auto &[filter, lost] : lost_)
