@@ -1,12 +1,15 @@
 #include "disk/journal.h"
 
 #include <algorithm>
+#include <fcntl.h>
 #include <system_error>
+#include <unistd.h>
 #include <utility>
 
 #include "disk/journal_format.h"
 #include "sys/clock.h"
 #include "sys/crash_point.h"
+#include "sys/os_error.h"
 
 namespace shmbloom {
 namespace {
@@ -37,21 +40,25 @@ Journal::Journal(Settings settings, Host host)
 }
 
 void Journal::make_file() {
-    if (making_ || ready_)
+    if (making_ || ready_ || folder_lost_)
         return;
     making_ = true;
-    maker_.run([this, number = settings_.next_number++, bytes = next_file_bytes_] {
+    maker_.run([this, folder = folder_number_, number = settings_.next_number++, bytes = next_file_bytes_] {
         FilePtr file;
         const auto error = try_disk([&] {
             file = std::make_shared<JournalFile>(settings_.folder, settings_.folder_path, settings_.state_uuid, number,
                                                  bytes);
         });
         crash_point("journal.file_made");
-        host_.post([this, file, error] {
+        host_.post([this, folder, file, error] {
+            if (folder != folder_number_)
+                return made_elsewhere();
             if (error)
                 return making_failed(*error);
             // The registry names a file before it takes a frame. A write that fails may still succeed later.
-            host_.name_file(file->record(), [this, file](const std::optional<DiskError> &unnamed) {
+            host_.name_file(file->record(), [this, folder, file](const std::optional<DiskError> &unnamed) {
+                if (folder != folder_number_)
+                    return made_elsewhere();
                 if (unnamed)
                     return making_failed(*unnamed);
                 file_made(file);
@@ -69,6 +76,13 @@ void Journal::file_made(const FilePtr &file) {
     if (!current_)
         failing_.reset();
     begin_group();
+}
+
+// In a folder that was lost meanwhile.
+void Journal::made_elsewhere() {
+    making_ = false;
+    if (!current_)
+        make_file();
 }
 
 // While the current file has room this harms nobody.
@@ -187,7 +201,10 @@ void Journal::write_group(std::vector<JournalFrame> frames) {
         crash_point("journal.written");
         if (sync && !outcome.write_error && !outcome.sync_error) {
             if (tell_written)
-                host_.post([this, end] { tell(wait_written_, written_ = end); });
+                host_.post([this, end] {
+                    if (!folder_lost_)
+                        tell(wait_written_, written_ = end);
+                });
             outcome.sync_error = try_disk([&] { file->sync(); });
             outcome.synced = !outcome.sync_error;
             crash_point("journal.synced");
@@ -198,19 +215,10 @@ void Journal::write_group(std::vector<JournalFrame> frames) {
 
 void Journal::group_ended(Lsn end, Lsn said_durable, const Outcome &outcome) {
     writing_ = false;
-    if (outcome.sync_error) {
-        // The kernel may have thrown away what it could not write, and says so once. Nothing of before is trusted: another
-        // file, and the bits in memory go into new snapshots.
-        current_.reset();
-        retired_.reset();
-        host_.sync_failed(outcome.sync_error->text);
-        written_chain_end_ = durable_chain_end_;
-        flags_ = format::kSyncFailedBefore;
-        fail(*outcome.sync_error);
-        failing_.reset(); // what comes now goes into another file
-        make_file();
-        return;
-    }
+    if (folder_lost_)
+        return start_over(DiskError{*failing_});
+    if (outcome.sync_error)
+        return start_over(*outcome.sync_error);
     if (outcome.write_error)
         return fail(*outcome.write_error);
     failing_.reset();
@@ -225,6 +233,57 @@ void Journal::group_ended(Lsn end, Lsn said_durable, const Outcome &outcome) {
     tell(wait_written_, written_);
     tell(wait_synced_, durable_);
     begin_group();
+}
+
+// The kernel may have thrown away what it could not write, and says so once. Nothing of before is trusted: another file, and
+// the bits in memory go into new snapshots.
+void Journal::start_over(const DiskError &error) {
+    current_.reset();
+    retired_.reset();
+    host_.sync_failed(error.text);
+    written_chain_end_ = durable_chain_end_;
+    flags_ = format::kSyncFailedBefore;
+    fail(error);
+    if (folder_lost_)
+        return;
+    failing_.reset(); // what comes now goes into another file
+    make_file();
+}
+
+void Journal::replace_folder(const std::string &why, std::function<UniqueFd()> open) {
+    if (!folder_lost_) {
+        folder_lost_ = true;
+        folder_number_++;
+        ready_.reset();
+        files_.forget_all();
+        const DiskError error{EIO, why};
+        if (writing_)
+            fail(error); // and the rest when the group has ended
+        else
+            start_over(error);
+    }
+    if (writing_ || std::exchange(replacing_folder_, true))
+        return;
+    maker_.run([this, open = std::move(open)] {
+        const auto error = try_disk([&] {
+            const UniqueFd another = open();
+            if (::dup3(another.get(), settings_.folder, O_CLOEXEC) < 0)
+                throw_errno("open", settings_.folder_path);
+        });
+        crash_point("journal.folder_made");
+        host_.post([this, error] { folder_replaced(error); });
+    });
+}
+
+void Journal::folder_replaced(const std::optional<DiskError> &error) {
+    replacing_folder_ = false;
+    if (error) {
+        failing_ = error;
+        return;
+    }
+    folder_lost_ = false;
+    failing_.reset();
+    make_file();
 }
 
 // Nothing that waits is acknowledged. Its LSNs are never used again: the next frame says that they were abandoned.

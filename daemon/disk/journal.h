@@ -31,7 +31,7 @@ class Journal {
     using Done = std::function<void(const std::optional<DiskError> &)>;
 
     struct Settings {
-        int folder = -1;
+        int folder = -1; // open as long as the journal lives; replace_folder makes the same number lead elsewhere
         std::string folder_path;
         Uuid state_uuid;
         std::uint64_t next_number = 1; // of a file
@@ -73,6 +73,13 @@ class Journal {
     // Once a second: what was only written is synced; what a frame says of durability is completed; a failing disk is tried
     // again.
     void tick();
+
+    // The folder is not the one any more that a start would read. As after a failed sync nothing of before is trusted; and
+    // nothing is appended until `open` has made another one. To be called again, each second, until is_folder_lost() is over.
+    // `open` runs on a helper thread and throws std::system_error.
+    void replace_folder(const std::string &why, std::function<UniqueFd()> open);
+    bool is_folder_lost() const { return folder_lost_; }
+
     const JournalFiles &files() const { return files_; } // those that took a frame
     void forget_file(std::uint64_t number) { files_.forget(number); }
 
@@ -96,7 +103,10 @@ class Journal {
     void write_group(std::vector<JournalFrame> frames);
     void group_ended(Lsn end, Lsn said_durable, const Outcome &outcome);
     void file_made(const FilePtr &file);
+    void made_elsewhere();
     void making_failed(const DiskError &error);
+    void start_over(const DiskError &error);
+    void folder_replaced(const std::optional<DiskError> &error);
     void fail(const DiskError &error);
     static void tell(std::deque<Waiter> &waiters, Lsn end);
 
@@ -118,6 +128,8 @@ class Journal {
     bool writing_ = false;
     bool making_ = false;
     bool make_failed_ = false; // since the last tick
+    bool folder_lost_ = false, replacing_folder_ = false;
+    std::uint64_t folder_number_ = 0; // files that were made in an earlier one are of no use
     std::optional<DiskError> failing_;
     FilePtr current_, ready_;
     FilePtr retired_; // its last frames are not synced yet

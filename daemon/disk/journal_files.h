@@ -31,6 +31,8 @@ class JournalFiles {
         std::erase_if(files_, [number](const File &file) { return file.record.number == number; });
     }
 
+    void forget_all() { files_.clear(); }
+
     std::uint64_t bytes() const {
         std::uint64_t sum = 0;
         for (const File &file : files_)

@@ -59,6 +59,26 @@ bool StateFolder::holds_lock() const {
     return errno != ENOENT || (::fstat(folder_.get(), &status) == 0 && status.st_nlink == 0);
 }
 
+StateFolder::Place StateFolder::place() const {
+    struct stat mine {}, found {};
+    if (::fstat(folder_.get(), &mine) != 0)
+        return Place::here;
+    if (mine.st_nlink == 0)
+        return Place::removed;
+    if (::stat(path_.c_str(), &found) != 0)
+        return errno == ENOENT || errno == ENOTDIR ? Place::elsewhere : Place::here;
+    return mine.st_dev == found.st_dev && mine.st_ino == found.st_ino ? Place::here : Place::elsewhere;
+}
+
+bool StateFolder::leads_to(const std::string &name, int folder) const {
+    struct stat mine {}, found {};
+    if (::fstat(folder, &mine) != 0)
+        return true;
+    if (::fstatat(folder_.get(), name.c_str(), &found, AT_SYMLINK_NOFOLLOW) != 0)
+        return errno != ENOENT;
+    return mine.st_dev == found.st_dev && mine.st_ino == found.st_ino;
+}
+
 std::optional<Registry> StateFolder::read_registry() const {
     std::optional<std::string> text;
     try {

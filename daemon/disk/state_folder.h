@@ -20,6 +20,10 @@ class StateFolder {
     FileId id() const { return file_id(folder_.get()); }
     // The lock in this very folder, wherever it was moved to, is still the one that is held.
     bool holds_lock() const;
+    // Whether path() still leads to this very folder. When that cannot be seen: yes.
+    enum class Place { here, elsewhere, removed };
+    Place place() const;
+    bool leads_to(const std::string &name, int folder) const; // the same of `<state folder>/<name>`, wherever this one is
 
     std::optional<Registry> read_registry() const; // nullopt: there is none
     void write_registry(const Registry &registry) const; // durable on return; throws std::system_error

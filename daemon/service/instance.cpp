@@ -35,7 +35,7 @@ Instance::Instance(const Options &options, const StateFolder &state, const Uuid 
               }},
       journal_folder_{std::move(started.journal_folder)}, journal_{make_journal(std::move(started.journal))},
       snapshotter_{make_snapshotter()}, trusted_from_{journal_->next()},
-      next_witness_{unix_seconds() + 60}, bulk_adder_{post_} {
+      next_witness_{unix_seconds() + 60}, began_{unix_seconds()}, bulk_adder_{post_} {
     lsn_clock_.note(boottime_ns() / 1'000'000'000, journal_->next());
 }
 

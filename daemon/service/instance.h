@@ -186,6 +186,9 @@ class Instance {
     void sync_failed(const std::string &why);
     void snapshot_taken();
     void look_after_journal(); // once a second
+    // instance_folders.cpp
+    void notice_state_folder();
+    bool journal_folder_stands(); // else it is being made again
     bool wants_snapshot(const Filter &filter) const;
     void trim_journal();
     void keep_for_undrop(const Filter &filter);
@@ -286,6 +289,7 @@ class Instance {
     static Lsn needed_by_previous(const PreviousGeneration &previous);
     static Lsn needed_without_previous(const FilterRecord &record);
 
+    void notice_set_clock();
     // instance_renew.cpp
     void notice_lost_name(const FilterPtr &filter);
     void renew(const FilterPtr &filter);
@@ -314,7 +318,11 @@ class Instance {
     std::unique_ptr<Snapshotter> snapshotter_;
     Lsn trusted_from_; // a snapshot that begins below may lean on adds that a failed sync lost; while `degraded`
     bool trimming_ = false;
+    StateFolder::Place state_place_ = StateFolder::Place::here;
+    std::string folder_error_; // why the journal's cannot be made again
     std::uint64_t next_witness_; // unix seconds
+    const std::uint64_t began_;  // unix seconds
+    std::int64_t clock_ahead_s_ = 0; // as the log says
     BulkAdder bulk_adder_;
     // Last: their jobs use all of the above.
     HelperThread memory_;  // makes segments

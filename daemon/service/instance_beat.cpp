@@ -1,14 +1,23 @@
 // What the daemon looks after once a second.
+#include <cstdlib>
+
 #include "service/instance.h"
 #include "sys/clock.h"
 #include "sys/crash_point.h"
 #include "sys/log.h"
 
 namespace shmbloom {
+namespace {
+
+constexpr std::int64_t kClockStep_s = 60;
+
+} // namespace
 
 void Instance::beat() {
     control_->beat();
     lsn_clock_.note(boottime_ns() / 1'000'000'000, journal_->next());
+    notice_state_folder();
+    notice_set_clock();
     if (!control_->is_in_place() && !replacing_control_)
         replace_lost_control();
     for (const auto &[name, filter] : filters_) {
@@ -21,7 +30,8 @@ void Instance::beat() {
                 go_on();
         look_after_growth(filter);
         look_for_holders(filter);
-        if (writer_.is_failing() || journal_->failing() || registry_.degraded.since != 0)
+        if (writer_.is_failing() || journal_->failing() || registry_.degraded.since != 0 ||
+            state_place_ != StateFolder::Place::here)
             filter->warnings |= SHMBLOOM_WARNING_DEGRADED;
         else
             filter->warnings &= ~SHMBLOOM_WARNING_DEGRADED;
@@ -29,6 +39,17 @@ void Instance::beat() {
     }
     writer_.retry();
     look_after_journal();
+}
+
+void Instance::notice_set_clock() {
+    const std::int64_t ahead_s = wall_clock_ahead_s();
+    if (std::abs(ahead_s - clock_ahead_s_) < kClockStep_s)
+        return;
+    clock_ahead_s_ = ahead_s;
+    log::warning("the clock was set, it is " + std::to_string(std::abs(ahead_s)) + " s " +
+                 (ahead_s < 0 ? "behind" : "ahead of") +
+                 " what it was at the start: overlaps and retention are not shortened by that, times that are shown go by "
+                 "the clock of the start until the next one");
 }
 
 // An operator may pause without the daemon, in both gates or in one that he could reach.

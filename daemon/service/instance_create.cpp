@@ -15,6 +15,7 @@ namespace shmbloom {
 namespace {
 
 constexpr std::uint64_t kKeptDropped_s = 86400;
+constexpr std::uint64_t kKeptSinceStart_s = 3600; // the clock may have been set forward while nothing ran
 constexpr std::size_t kKeptDropped = 64;
 
 std::string quoted(std::string_view name) {
@@ -274,7 +275,9 @@ void Instance::forget_dropped() {
     const std::uint64_t now = unix_seconds();
     std::vector<FilterRecord> gone;
     auto &dropped = registry_.dropped;
-    while (!dropped.empty() && (dropped.size() > kKeptDropped || now >= dropped.front().since + kKeptDropped_s)) {
+    while (!dropped.empty() &&
+           (dropped.size() > kKeptDropped ||
+            now >= std::max(dropped.front().since + kKeptDropped_s, began_ + kKeptSinceStart_s))) {
         gone.push_back(dropped.front().record);
         dropped.erase(dropped.begin());
     }

@@ -61,8 +61,9 @@ std::unique_ptr<Snapshotter> Instance::make_snapshotter() {
 // Nobody knows what the disk holds of the journal. The bits in memory are right, so they go into new snapshots; until all
 // are there, a machine that stops now would lose what was only logged, and whoever has no full snapshot.
 void Instance::sync_failed(const std::string &why) {
-    log::error("the disk failed to sync the journal (" + why +
-               "): adds that waited were not acknowledged; a new file and full snapshots of every filter follow");
+    log::error("what the disk holds of the journal is not known any more (" + why +
+               "): adds that waited were not acknowledged; a new file and full snapshots of every filter follow, and until "
+               "they are there a filter that is restored is in doubt");
     trusted_from_ = journal_->next();
     if (registry_.degraded.since == 0)
         registry_.degraded = {unix_seconds(), why};
@@ -82,6 +83,8 @@ void Instance::snapshot_taken() {
 }
 
 void Instance::look_after_journal() {
+    if (!journal_folder_stands())
+        return;
     if (std::ranges::any_of(filters_, [](const auto &entry) {
             return entry.second->is_published() && entry.second->record.is_journalled();
         }))
@@ -114,8 +117,10 @@ bool Instance::wants_snapshot(const Filter &filter) const {
     if (share > std::max(filter.segment->bits_bytes() / 2, kJournalShareBytes) ||
         filter.hashes_since_snapshot > kReplayedInFiveSeconds)
         return true;
-    return filter.hashes_since_snapshot > 0 && !record.snapshots.empty() &&
-           record.snapshots.back().begun + kDay_s <= unix_seconds();
+    if (filter.hashes_since_snapshot == 0 || record.snapshots.empty())
+        return false;
+    const std::uint64_t begun = record.snapshots.back().begun, now = unix_seconds();
+    return begun > now || begun + kDay_s <= now; // of the future: the clock was set back
 }
 
 // The names go first, with the snapshots that make the files needless, and the files after: a name without its file would

@@ -19,6 +19,11 @@ std::vector<Uuid> states_of(const Registry &registry) {
     return states;
 }
 
+// A frame of the future was written before the clock was set back: when that was nobody knows.
+std::uint64_t known_past(std::uint64_t seconds) {
+    return seconds <= unix_seconds() ? seconds : 0;
+}
+
 void doubt(FilterRecord &record, std::uint32_t bit, const std::string &text) {
     record.doubts[bit] = {unix_seconds(), text};
     record.live_since = 0;
@@ -146,15 +151,13 @@ void Restore::replay() {
         if (filter->segment)
             by_number[filter->record.number] = &lost;
     }
-    std::vector<std::uint8_t> answers;
     scan_->read(from, [&](const JournalFrameView &frame) {
         next_filter_number_ = std::max(next_filter_number_, frame.filter_number + 1);
         const auto found = by_number.find(frame.filter_number);
         if (found == by_number.end() || frame.end() <= found->second->from)
             return;
         Lost &lost = *found->second;
-        answers.resize(std::max(answers.size(), frame.hashes.size()));
-        lost.bits_added += lost.filter->segment->add(frame.hashes, answers.data());
+        lost.bits_added += lost.filter->segment->add_alone(frame.hashes); // its gate is 0 until this start opens it
         lost.replayed += frame.hashes.size();
     });
     for (auto &[filter, lost] : lost_)
@@ -209,7 +212,7 @@ void Restore::judge(Lost &lost) {
         doubt(record, SHMBLOOM_DOUBT_LOSSY, "the disk failed to sync adds that were acknowledged before");
     if (lost.is_but_the_last_second && (record.doubt_bits() & SHMBLOOM_DOUBT_DAMAGED) == 0 &&
         !scan_->has_abandoned(lost.from))
-        filter.complete_until = scan_->synced_until_ns() / 1'000'000'000;
+        filter.complete_until = known_past(scan_->synced_until_ns() / 1'000'000'000);
     filter.bits_set = (lost.snapshot ? lost.snapshot->bits_set() : 0) + lost.bits_added;
     filter.hashes_since_snapshot = lost.replayed;
     if (lost.snapshot) {
@@ -237,8 +240,8 @@ Journal::Settings Restore::settings() const {
     for (const auto &[record, first] : scan_->first_lsns()) {
         struct stat status {};
         ::fstatat(folder_.get(), std::to_string(record.number).c_str(), &status, 0);
-        settings.found.push_back({record, first, static_cast<std::uint64_t>(status.st_mtime),
-                                  static_cast<std::uint64_t>(status.st_size)});
+        const auto last_used = std::min(static_cast<std::uint64_t>(status.st_mtime), unix_seconds());
+        settings.found.push_back({record, first, last_used, static_cast<std::uint64_t>(status.st_size)});
     }
     return settings;
 }

@@ -36,6 +36,37 @@ shmbloom_segment_header make_header(const SegmentIdentity &identity, const geome
     return header;
 }
 
+// At most three bits: without a call, which popcount is on processors of all ages.
+std::uint32_t count_few(std::uint64_t bits) {
+    std::uint32_t count = 0;
+    for (int i = 0; i < 3; i++, bits &= bits - 1)
+        count += bits != 0;
+    return count;
+}
+
+// As shmbloom_set_word, without a locked instruction: nobody else writes. Readers of anything see whole words all the
+// same.
+std::uint32_t set_word_alone(std::uint64_t *word, std::uint64_t mask) {
+    const std::uint64_t before = shmbloom_load_field(word);
+    __atomic_store_n(word, before | mask, __ATOMIC_RELAXED);
+    return count_few(mask & ~before);
+}
+
+std::uint32_t set_bits_alone(std::uint64_t *words, const shmbloom_shape &shape, std::uint64_t hash) {
+    std::uint32_t fresh = 0;
+    if (shape.layout == SHMBLOOM_LAYOUT_BLOCKED) {
+        const shmbloom_block_probe probe = shmbloom_probe_block(hash, shape.size, shape.probes);
+        for (std::uint32_t g = 0; g < 4; g++)
+            fresh += set_word_alone(&words[probe.block * 8 + probe.word[g]], probe.mask[g]);
+        return fresh;
+    }
+    for (std::uint32_t i = 0; i < shape.probes; i++, hash = shmbloom_next_probe(hash)) {
+        const std::uint64_t bit = shmbloom_multiply_high(hash, shape.size);
+        fresh += set_word_alone(&words[bit / 64], std::uint64_t{1} << bit % 64);
+    }
+    return fresh;
+}
+
 } // namespace
 
 std::string segment_name(const Uuid &state_uuid, const Uuid &filter_uuid, std::uint64_t generation) {
@@ -50,9 +81,9 @@ Segment::Segment(const SegmentIdentity &identity, std::unique_ptr<SharedMemory> 
 
 Segment::Segment(Create, const SegmentIdentity &identity)
     : identity_{identity}, geometry_{geometry::place(identity.shape)} {
-    memory_ = std::make_unique<SharedMemory>(
-        SharedMemory::Create{}, name(), geometry_.segment_bytes,
-        geometry_.bits_bytes >= SHMBLOOM_HUGE_FROM_BYTES ? geometry_.bits_offset : 0);
+    memory_ =
+        std::make_unique<SharedMemory>(SharedMemory::Create{}, name(), geometry_.segment_bytes,
+                                       geometry_.bits_bytes >= SHMBLOOM_HUGE_FROM_BYTES ? geometry_.bits_offset : 0);
     // No reader comes before the registry and then the gates name this generation, so a plain copy will do.
     const shmbloom_segment_header header = make_header(identity_, geometry_);
     std::memcpy(memory_->data(), &header, sizeof header);
@@ -106,28 +137,43 @@ void Segment::prefetch(std::uint64_t hash) const {
         __builtin_prefetch(words() + shmbloom_multiply_high(hash, identity_.shape.size) / 64, 1);
 }
 
-// `see` gets the place of each hash and how many of its bits were missing.
-template <class See> std::uint64_t Segment::set_each(std::span<const std::uint64_t> hashes, See see) {
+// set(i), each with its lines in the cache.
+template <typename Set>
+void Segment::for_each(std::span<const std::uint64_t> hashes, const Set &set) {
     constexpr std::size_t kAhead = 16;
-    std::uint64_t fresh = 0;
     for (std::size_t i = 0; i < std::min(kAhead, hashes.size()); i++)
         prefetch(hashes[i]);
     for (std::size_t i = 0; i < hashes.size(); i++) {
         if (i + kAhead < hashes.size())
             prefetch(hashes[i + kAhead]);
-        const std::uint32_t missing = shmbloom_set_bits(words(), &identity_.shape, hashes[i]);
-        see(i, missing);
-        fresh += missing;
+        set(i);
     }
-    return fresh;
 }
 
 std::uint64_t Segment::add(std::span<const std::uint64_t> hashes, std::uint8_t *answers) {
-    return set_each(hashes, [answers](std::size_t i, std::uint32_t missing) { answers[i] = missing == 0 ? 1 : 0; });
+    std::uint64_t fresh = 0;
+    for_each(hashes, [&](std::size_t i) {
+        const std::uint32_t missing = shmbloom_set_bits(words(), &identity_.shape, hashes[i]);
+        answers[i] = missing == 0 ? 1 : 0;
+        fresh += missing;
+    });
+    return fresh;
 }
 
 std::uint64_t Segment::set(std::span<const std::uint64_t> hashes) {
-    return set_each(hashes, [](std::size_t, std::uint32_t) {});
+    std::uint64_t fresh = 0;
+    for_each(hashes, [&, words = words(), shape = identity_.shape](std::size_t i) {
+        fresh += shmbloom_set_bits(words, &shape, hashes[i]);
+    });
+    return fresh;
+}
+
+std::uint64_t Segment::add_alone(std::span<const std::uint64_t> hashes) {
+    std::uint64_t fresh = 0;
+    for_each(hashes, [&, words = words(), shape = identity_.shape](std::size_t i) {
+        fresh += set_bits_alone(words, shape, hashes[i]);
+    });
+    return fresh;
 }
 
 void Segment::merge(const Segment &other) {

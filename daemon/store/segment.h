@@ -1,5 +1,5 @@
-// The shared memory of one generation of a filter: a checksummed constant header, a gate, bits that only go from 0 to 1.
-// Unmapping is the destructor's; the name is removed by `remove_shared_memory`, a decision of the registry's.
+// The shared memory of one generation of a filter: a checksummed constant header, a gate, bits that only go from 0
+// to 1. Unmapping is the destructor's; the name is removed by `remove_shared_memory`, a decision of the registry's.
 #pragma once
 
 #include <memory>
@@ -59,18 +59,21 @@ class Segment {
 
     // The same for who needs no answers.
     std::uint64_t set(std::span<const std::uint64_t> hashes);
+    // The same, while no other thread or process sets bits in it, as before it is published: several times as fast.
+    std::uint64_t add_alone(std::span<const std::uint64_t> hashes);
 
     std::uint64_t *words() const;
     std::uint64_t bits_bytes() const { return geometry_.bits_bytes; }
     bool contains(std::uint64_t hash) const { return shmbloom_test_bits(words(), &identity_.shape, hash) != 0; }
     std::uint64_t count_bits() const; // about 0.3 s a GiB
-    void merge(const Segment &other);  // its bits too, of the same shape; while both are read and added to
+    void merge(const Segment &other); // its bits too, of the same shape; while both are read and added to
 
   private:
     Segment(const SegmentIdentity &identity, std::unique_ptr<SharedMemory> memory);
     shmbloom_segment_header *header() const;
     void prefetch(std::uint64_t hash) const;
-    template <class See> std::uint64_t set_each(std::span<const std::uint64_t> hashes, See see);
+    template <typename Set>
+    void for_each(std::span<const std::uint64_t> hashes, const Set &set);
 
     SegmentIdentity identity_;
     geometry::Geometry geometry_;

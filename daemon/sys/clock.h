@@ -13,15 +13,16 @@ inline std::uint64_t boottime_ns() {
     return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-// For people, and for the times of doubts.
-inline std::uint64_t unix_seconds() {
-    return static_cast<std::uint64_t>(::time(nullptr));
-}
+// Unix time as the wall clock told it at the start of this process, counted on from there by one that nobody sets: an
+// overlap, a retention, a day are as long as they are, whatever is done to the wall clock meanwhile.
+std::uint64_t unix_seconds();
+void read_wall_clock();            // what it says now is believed from here on; a start does so
+std::int64_t wall_clock_ahead_s(); // of unix_seconds(): it was set meanwhile
 
-inline std::uint64_t unix_ns() {
-    timespec now{};
-    ::clock_gettime(CLOCK_REALTIME, &now);
-    return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
-}
+// What the wall clock says; for people.
+std::uint64_t unix_ns();
+
+// For tests, as if somebody had set the wall clock.
+void shift_wall_clock(std::int64_t seconds);
 
 } // namespace shmbloom

@@ -111,7 +111,7 @@ void expect_nothing_lost(const Fault &fault, std::uint64_t nth, std::uint64_t co
     EXPECT_TRUE(run.machine.beat_until([&] { return run.takes_adds(); }, 5));
     const bool sync_failed = run.machine.instance().registry().degraded.since != 0;
     if (!sync_failed) {
-        EXPECT_TRUE(run.machine.beat_until([&] { return !run.is_degraded(); }, 5));
+        EXPECT_TRUE(run.machine.beat_until([&] { return !run.is_degraded(); }));
     }
     run.expect_kept(fault.operation == Operation::sync);
 }
@@ -142,7 +142,7 @@ TEST(DiskFault, WarningComesAndGoesWithAFailedSync) {
     EXPECT_EQ(run.refused, 1u);
     run.machine.instance().beat();
     EXPECT_TRUE(run.is_degraded());
-    EXPECT_TRUE(run.machine.beat_until([&] { return !run.is_degraded(); }, 5));
+    EXPECT_TRUE(run.machine.beat_until([&] { return !run.is_degraded(); }));
     run.expect_kept(false);
     EXPECT_EQ(run.machine.doubts("durable"), 0u);
 }
@@ -173,7 +173,7 @@ TEST(DiskFault, FullDiskSaysNospcAndGoesOnByItselfWhenThereIsRoom) {
     run.machine.instance().beat();
     EXPECT_TRUE(run.is_degraded());
     run.machine.disk().end_faults();
-    EXPECT_TRUE(run.machine.beat_until([&] { return run.takes_adds() && !run.is_degraded(); }, 5));
+    EXPECT_TRUE(run.machine.beat_until([&] { return run.takes_adds() && !run.is_degraded(); }));
     run.expect_kept(false);
 }
 

@@ -85,7 +85,8 @@ class Machine {
     Answer wait(const AnswerPtr &answer);
     void wait(const std::vector<AnswerPtr> &answers);
     void beat(); // and what has been posted by then
-    bool beat_until(const std::function<bool()> &is_so, int most = 50);
+    // Ends as soon as it is so; the bound, half a minute at least, is for a slow machine.
+    bool beat_until(const std::function<bool()> &is_so, int most = 1500);
 
     std::vector<std::uint64_t> fresh(std::size_t count); // hashes that were never used
 

@@ -77,6 +77,7 @@ inline const std::vector<Step> kJournalSteps{
 
 inline const std::vector<Step> kRenewSteps{
     {"renew.making"}, {"renew.made"}, {"renew.copied"}, {"renew.durable"}, {"renew.opened"}};
+inline const std::vector<Step> kFolderSteps{{"journal.folder_made"}};
 inline const std::vector<Step> kImportSteps{{"import.noted"}, {"import.merged"}};
 
 inline std::string test_name(std::string text) {

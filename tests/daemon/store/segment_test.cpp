@@ -102,6 +102,27 @@ TEST_F(CreatedSegment, CountsWhatAnAddChanges) {
     EXPECT_EQ(std::ranges::count(answers, 1), 4);
 }
 
+TEST_F(CreatedSegment, TakesTheSameBitsAloneAsWithOthers) {
+    std::vector<std::uint64_t> hashes(3000);
+    for (std::size_t i = 0; i < hashes.size(); i++)
+        hashes[i] = shmbloom_hash_number(i % 2500, identity.seed); // some twice
+    std::vector<std::uint8_t> answers(hashes.size());
+    for (const shmbloom_shape shape : {shmbloom_shape{SHMBLOOM_LAYOUT_CLASSIC, 7, 30011}, shmbloom_shape{SHMBLOOM_LAYOUT_BLOCKED, 2, 61},
+                                       shmbloom_shape{SHMBLOOM_LAYOUT_BLOCKED, 3, 61}}) {
+        std::unique_ptr<Segment> made[2];
+        for (auto &each : made) {
+            identity.shape = shape;
+            identity.generation++;
+            each = std::make_unique<Segment>(Segment::Create{}, identity);
+            remove_shared_memory(each->name(), each->id());
+        }
+        EXPECT_EQ(made[0]->add(hashes, answers.data()), made[1]->add_alone(hashes));
+        EXPECT_EQ(std::memcmp(made[0]->words(), made[1]->words(), made[0]->bits_bytes()), 0);
+        EXPECT_EQ(made[1]->count_bits(), made[0]->count_bits());
+        EXPECT_EQ(made[1]->add_alone(hashes), 0u);
+    }
+}
+
 TEST_F(CreatedSegment, IsAdoptedWithItsGateAndBits) {
     const std::uint64_t hash = 42;
     std::uint8_t answer = 0;
