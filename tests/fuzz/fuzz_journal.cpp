@@ -108,8 +108,9 @@ class Place {
         std::filesystem::remove_all(path_, ignored);
     }
     void put(const std::string &content) {
-        require(::ftruncate(file_.get(), 0) == 0 &&
-                    ::pwrite(file_.get(), content.data(), content.size(), 0) == static_cast<ssize_t>(content.size()),
+        // In this order it keeps its memory.
+        require(::pwrite(file_.get(), content.data(), content.size(), 0) == static_cast<ssize_t>(content.size()) &&
+                    ::ftruncate(file_.get(), static_cast<off_t>(content.size())) == 0,
                 "it is written");
     }
     int folder() const { return folder_.get(); }
