@@ -179,7 +179,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
     const std::string &begin = flags % 2 == 0 ? one_chunk : three_chunks;
     // A cut while it is open.
     const std::size_t cut = (flags & 16) != 0 ? 1 + input.number() : 0;
-    std::string file = begin;
+    static std::string file; // kept, for its memory
+    file = begin;
     while (!input.is_empty())
         change(file, input);
     test::seal_snapshot(file, {(flags & 2) != 0, (flags & 4) != 0, (flags & 8) != 0});
