@@ -80,7 +80,7 @@ bool JournalReader::have(std::size_t bytes) {
     if (offset_ >= window_start_ && offset_ + bytes <= window_start_ + window_.size())
         return true;
     window_bytes_ = std::min(kWindowBytes, std::max(2 * window_bytes_, bytes));
-    window_.resize(window_bytes_);
+    window_.resize(std::min<std::uint64_t>(window_bytes_, size_ - offset_));
     window_start_ = offset_;
     std::size_t filled = 0;
     while (filled < window_.size()) {

@@ -198,7 +198,7 @@ bool SnapshotWriter::copy(const std::uint64_t *words, std::uint64_t bytes_per_se
     Parts &p = *parts_;
     // Called once: a second copy would count and hash on top of the first.
     assert(p.table_written == 0 && p.table.empty());
-    const auto buffer = std::make_unique_for_overwrite<std::uint64_t[]>(kSnapshotChunkBytes / 8);
+    const auto buffer = std::make_unique_for_overwrite<std::uint64_t[]>(p.places.chunk_size(0) / 8);
     Pace pace{bytes_per_second};
     for (std::uint64_t i = 0; i < p.places.chunk_count(); i++) {
         if (cancelled)

@@ -1,12 +1,40 @@
-// Decisions of a fuzz run, from one seed: where to cut, what comes first. The same input decides the same.
+// What a fuzz target makes of its input: operations, read byte by byte; and decisions, from one seed (where to cut, what
+// comes first). The same input says the same.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <span>
+#include <string_view>
 
 namespace shmbloom {
+
+class Input {
+  public:
+    Input(const std::uint8_t *data, std::size_t size) : left_{data, size} {}
+
+    bool is_empty() const { return left_.empty(); }
+
+    std::uint8_t byte() { // 0 behind the end
+        if (left_.empty())
+            return 0;
+        const std::uint8_t value = left_.front();
+        left_ = left_.subspan(1);
+        return value;
+    }
+
+    std::size_t number() { // 16 bits
+        const std::size_t low = byte();
+        return low | static_cast<std::size_t>(byte()) << 8;
+    }
+
+    std::string_view rest() const { return {reinterpret_cast<const char *>(left_.data()), left_.size()}; }
+
+  private:
+    std::span<const std::uint8_t> left_;
+};
 
 class Choices {
   public:

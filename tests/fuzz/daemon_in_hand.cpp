@@ -1,21 +1,38 @@
 #include "daemon_in_hand.h"
 
-#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <unistd.h>
 
 #include "choices.h"
+#include "clocks_in_hand.h"
+#include "helpers_in_hand.h"
 #include "service/core.h"
+#include "sys/disk.h"
+#include "sys/memory.h"
 
 namespace shmbloom {
 namespace {
 
 // Hash domains stand in the corpus and in the dictionary, so they must be the same in every run.
 constexpr const char *kSeed = "shmbloom-seed-1 0123456789abcdef 1122334455667788\n";
-constexpr std::uint64_t kReserve = std::uint64_t{64} << 20;
+
+// Power is never lost here, and there are twenty syncs for one filter that comes and goes.
+class DiskInHand : public Disk {
+  public:
+    int sync(int) override { return 0; }
+};
+
+DiskInHand disk_in_hand;
 
 } // namespace
+
+// In place of sys/memory.cpp, which looks at the machine: that takes longer than all else a create does.
+std::optional<std::string> memory_refusal(std::uint64_t bytes, std::uint64_t reserve_bytes) {
+    if (reserve_bytes == 0)
+        return std::nullopt;
+    return "needs " + std::to_string(bytes) + " bytes, and no room is left";
+}
 
 struct DaemonInHand::Running {
     Running(const Options &options, const Instance::Post &post)
@@ -32,6 +49,8 @@ struct DaemonInHand::Running {
 
 DaemonInHand::DaemonInHand() : folder_{"/dev/shm/shmbloom-fuzz-" + std::to_string(::getpid())} {
     log::set_level(log::Level::critical); // thousands of refusals a second
+    clocks_in_hand::begin_anew();
+    set_disk(&disk_in_hand);
     std::filesystem::create_directory(folder_);
     options_.instance = "fuzz";
     options_.runtime_dir = folder_ + "/run";
@@ -50,11 +69,12 @@ DaemonInHand::~DaemonInHand() {
 }
 
 void DaemonInHand::start() {
-    running_ = std::make_unique<Running>(options_, [this](std::function<void()> job) { post(std::move(job)); });
+    running_ =
+        std::make_unique<Running>(options_, [this](std::function<void()> job) { posted_.push_back(std::move(job)); });
 }
 
 void DaemonInHand::restart() {
-    require(jobs_.empty(), "nothing is under way at a restart");
+    settle();
     running_.reset(); // its locks go with it
     start();
 }
@@ -74,23 +94,32 @@ Registry DaemonInHand::read_registry() const {
 }
 
 void DaemonInHand::leave_no_room(bool no) {
-    options_.shm_reserve_bytes = no ? UINT64_MAX : kReserve;
+    options_.shm_reserve_bytes = no ? UINT64_MAX : 0;
 }
 
-void DaemonInHand::post(std::function<void()> job) {
-    const std::lock_guard lock{mutex_};
-    jobs_.push_back(std::move(job));
-    posted_.notify_one();
+std::size_t DaemonInHand::under_way() const {
+    return (posted_.empty() ? 0 : 1) + helpers_with_work();
 }
 
-void DaemonInHand::take_one() {
-    std::unique_lock lock{mutex_};
-    require(posted_.wait_for(lock, std::chrono::seconds{10}, [this] { return !jobs_.empty(); }),
-            "a helper thread hands back what it was given");
-    const auto job = std::move(jobs_.front());
-    jobs_.pop_front();
-    lock.unlock();
+void DaemonInHand::take_one(std::size_t which) {
+    require(which < under_way(), "what is waited for is under way");
+    if (posted_.empty())
+        return let_work(which);
+    if (which > 0)
+        return let_work(which - 1);
+    const auto job = std::move(posted_.front());
+    posted_.pop_front();
     job();
+}
+
+void DaemonInHand::settle() {
+    while (under_way() > 0)
+        take_one();
+}
+
+void DaemonInHand::let_pass(long seconds) {
+    clocks_in_hand::let_pass(seconds);
+    instance().beat();
 }
 
 } // namespace shmbloom

@@ -125,7 +125,7 @@ class Talk {
     }
 
     void step() {
-        daemon_.take_one();
+        daemon_.take_one(choices_.up_to(daemon_.under_way() - 1));
         witness_.look();
         for (const auto &client : clients_)
             client->go_on();
@@ -142,7 +142,7 @@ class Talk {
         if (what == 0xFE)
             replace_client();
         if (what == 0xFD)
-            daemon_.instance().beat();
+            daemon_.let_pass(1);
         for (const auto &[name, filter] : daemon_.instance().filters())
             if (what <= 0xFC && filter->is_published())
                 doubt(*filter, what == 0xFC ? SHMBLOOM_DOUBT_PAUSED : SHMBLOOM_DOUBT_LOSSY);
@@ -174,7 +174,8 @@ class Talk {
     std::size_t speaker_ = 0;
 };
 
-// So that the next input finds nothing of this one. All at once: their writes of the registry are one.
+// So that the next input finds nothing of this one. All at once: their writes of the registry are one. Then a day passes,
+// and what is kept for an undrop goes, too.
 void drop_all(DaemonInHand &daemon, Witness &witness) {
     std::vector<std::unique_ptr<Client>> clients;
     for (const auto &[name, filter] : daemon.instance().filters()) {
@@ -188,23 +189,35 @@ void drop_all(DaemonInHand &daemon, Witness &witness) {
     for (const auto &client : clients)
         client->close();
     require(daemon.instance().filters().empty(), "every filter can be dropped");
+    daemon.settle();
+    if (daemon.instance().registry().dropped.empty())
+        return;
+    daemon.let_pass(86400);
+    daemon.settle();
+    require(daemon.instance().registry().dropped.empty(), "what was dropped is forgotten after a day");
 }
 
 } // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size) {
-    static DaemonInHand daemon;
+    static std::unique_ptr<DaemonInHand> daemon;
     static std::size_t count = 0;
     if (size == 0)
         return 0;
-    Choices choices{data[0]};
-    Witness witness{daemon};
-    Talk{daemon, witness, choices}.run({reinterpret_cast<const char *>(data) + 1, size - 1});
-    if (!daemon.instance().filters().empty() && choices.one_in(4))
+    // Its journal grows, and is read by some commands and at every start.
+    if (count++ % 2048 == 0) {
+        daemon.reset();
+        daemon = std::make_unique<DaemonInHand>();
+    }
+    Input input{data, size};
+    Choices choices{input.byte()};
+    Witness witness{*daemon};
+    Talk{*daemon, witness, choices}.run(input.rest());
+    if (!daemon->instance().filters().empty() && choices.one_in(4))
         witness.look_at_memory();
     // Now and then, since it takes as long as many inputs.
-    if (!daemon.instance().filters().empty() && ++count % 512 == 0)
+    if (!daemon->instance().filters().empty() && choices.one_in(256))
         witness.restart();
-    drop_all(daemon, witness);
+    drop_all(*daemon, witness);
     return 0;
 }

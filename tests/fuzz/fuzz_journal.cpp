@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <set>
-#include <span>
 #include <string>
 #include <unistd.h>
 
@@ -23,26 +22,6 @@ namespace format = journal_format;
 
 constexpr std::size_t kFileMax = 64u << 10;
 constexpr std::uint64_t kId = 0x0123456789ABCDEF;
-
-class Input {
-  public:
-    Input(const std::uint8_t *data, std::size_t size) : left_{data, size} {}
-    bool is_empty() const { return left_.empty(); }
-    std::uint8_t byte() { // 0 behind the end
-        if (left_.empty())
-            return 0;
-        const std::uint8_t value = left_.front();
-        left_ = left_.subspan(1);
-        return value;
-    }
-    std::size_t number() {
-        const std::size_t low = byte();
-        return low | static_cast<std::size_t>(byte()) << 8;
-    }
-
-  private:
-    std::span<const std::uint8_t> left_;
-};
 
 const Uuid kState = Uuid::from(reinterpret_cast<const std::uint8_t *>("sixteen bytes..."));
 
@@ -129,8 +108,9 @@ class Place {
         std::filesystem::remove_all(path_, ignored);
     }
     void put(const std::string &content) {
-        require(::ftruncate(file_.get(), 0) == 0 &&
-                    ::pwrite(file_.get(), content.data(), content.size(), 0) == static_cast<ssize_t>(content.size()),
+        // In this order it keeps its memory.
+        require(::pwrite(file_.get(), content.data(), content.size(), 0) == static_cast<ssize_t>(content.size()) &&
+                    ::ftruncate(file_.get(), static_cast<off_t>(content.size())) == 0,
                 "it is written");
     }
     int folder() const { return folder_.get(); }

@@ -23,6 +23,8 @@
 
 #include "choices.h"
 #include "client/world.h"
+#include "clocks_in_hand.h"
+#include "files_in_hand.h"
 #include "internal.h"
 
 namespace {
@@ -36,22 +38,6 @@ constexpr std::size_t kWritable = 512; // bytes of the control's header, of a sl
 constexpr std::size_t kSlots = 8;
 constexpr std::size_t kControlUsed = SHMBLOOM_CONTROL_HEADER_BYTES + kSlots * SHMBLOOM_SLOT_BYTES;
 const char *const kSpare = "spare";
-
-class Input {
-  public:
-    Input(const std::uint8_t *data, std::size_t size) : left_{data, size} {}
-    bool is_empty() const { return left_.empty(); }
-    std::uint8_t byte() { // 0 behind the end
-        if (left_.empty())
-            return 0;
-        const std::uint8_t value = left_.front();
-        left_ = left_.subspan(1);
-        return value;
-    }
-
-  private:
-    std::span<const std::uint8_t> left_;
-};
 
 struct Subject {
     std::string name;
@@ -74,12 +60,15 @@ class Memory {
         create("a", {});
         create("b", {.shape = {SHMBLOOM_LAYOUT_BLOCKED, 2, 40}, .normalization = SHMBLOOM_NORMALIZE_LOWER});
         create("c", {.key_type = SHMBLOOM_KEY_TYPE_U64});
-        world_.create(kSpare);
+        files_in_hand::add_shared_memory(world_.create(kSpare).segment->name());
         world_.control()->slot_count = kSlots; // the other thousand would take most of the time
         std::memcpy(control_begin_.data(), world_.control(), kControlUsed);
         for (std::size_t i = 0; i < paths_.size(); i++)
             paths_[i] = world_.folder() + std::string(i + 1, '/') + ".";
         fresh_path_ = world_.folder() + "/././.";
+        for (const std::string &path : paths_)
+            files_in_hand::add_folder(path, world_.control_path());
+        files_in_hand::add_folder(fresh_path_, world_.control_path());
     }
 
     void run(Input input) {
@@ -90,6 +79,7 @@ class Memory {
             operate(input);
         for (Subject &subject : subjects_)
             subject.handle.reset();
+        require(files_in_hand::open_descriptors() == 0, "no descriptor is left open");
     }
 
   private:
@@ -101,17 +91,18 @@ class Memory {
             subject.is_of_numbers() ? world_.add(*subject.filter, std::uint64_t{i})
                                     : world_.add(*subject.filter, key_text(i));
         std::memcpy(subject.segment_begin.data(), subject.memory(), kWritable);
+        files_in_hand::add_shared_memory(subject.filter->segment->name());
     }
 
     // Also what the library keeps of the last input: a mapping goes when another one is used, and a control that is
-    // reached by another path is another mapping. Two paths, since the first may have been left with a bad header.
+    // reached by another path is another mapping. By a path of its own, which no input leaves with a bad header.
     void restore() {
         std::memcpy(world_.control(), control_begin_.data(), kControlUsed);
         for (Subject &subject : subjects_) {
             std::memcpy(subject.memory(), subject.segment_begin.data(), kWritable);
             subject.is_forged = false;
         }
-        forget(paths_[3]);
+        clocks_in_hand::begin_anew();
         forget(fresh_path_);
     }
 

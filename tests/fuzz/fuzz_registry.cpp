@@ -6,8 +6,7 @@
 #include <string_view>
 
 #include "choices.h"
-// Not linked: elsewhere among the fuzz targets it is compiled without instruments.
-#include "disk/registry_decode.cpp"
+#include "disk/registry_json.h"
 #include "sys/os_error.h"
 
 namespace {
@@ -29,9 +28,9 @@ std::string seal(std::string_view text) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size) {
     if (size == 0)
         return 0;
-    std::string text{reinterpret_cast<const char *>(data) + 1, size - 1};
-    if (data[0] % 2 == 1)
-        text = seal(text);
+    Input input{data, size};
+    const bool is_sealed = input.byte() % 2 == 1;
+    const std::string text = is_sealed ? seal(input.rest()) : std::string{input.rest()};
     try {
         const std::string once = encode_registry(decode_registry(text, kPath));
         require(encode_registry(decode_registry(once, kPath)) == once, "what was read is written as it was");

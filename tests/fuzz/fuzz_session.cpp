@@ -206,9 +206,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
     static net::asio::io_context io{1};
     if (size == 0)
         return 0;
-    const std::string_view input{reinterpret_cast<const char *>(data) + 1, size - 1};
+    Input bytes{data, size};
+    Choices choices{bytes.byte()};
+    const std::string_view input = bytes.rest();
     const Expected expected = expect(input);
-    Choices choices{data[0]};
     Talk talk{io, choices};
     talk.send(input);
     if (choices.one_in(4)) {

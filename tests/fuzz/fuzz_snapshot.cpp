@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <memory>
-#include <span>
 #include <string>
 #include <unistd.h>
 
@@ -24,26 +23,6 @@ using namespace shmbloom;
 
 constexpr std::size_t kFileMax = 512u << 10;
 const char *const kName = "7.snapshot";
-
-class Input {
-  public:
-    Input(const std::uint8_t *data, std::size_t size) : left_{data, size} {}
-    bool is_empty() const { return left_.empty(); }
-    std::uint8_t byte() { // 0 behind the end
-        if (left_.empty())
-            return 0;
-        const std::uint8_t value = left_.front();
-        left_ = left_.subspan(1);
-        return value;
-    }
-    std::size_t number() {
-        const std::size_t low = byte();
-        return low | static_cast<std::size_t>(byte()) << 8;
-    }
-
-  private:
-    std::span<const std::uint8_t> left_;
-};
 
 SnapshotPlaces places_of(const std::string &file) {
     const auto header = test::read_as<SnapshotHeader>(file, 0);
@@ -200,7 +179,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
     const std::string &begin = flags % 2 == 0 ? one_chunk : three_chunks;
     // A cut while it is open.
     const std::size_t cut = (flags & 16) != 0 ? 1 + input.number() : 0;
-    std::string file = begin;
+    static std::string file; // kept, for its memory
+    file = begin;
     while (!input.is_empty())
         change(file, input);
     test::seal_snapshot(file, {(flags & 2) != 0, (flags & 4) != 0, (flags & 8) != 0});
