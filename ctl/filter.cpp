@@ -49,6 +49,7 @@ Exit exit_of(int negative_errno) {
     case ENFILE:
         return Exit::no_space;
     case EBUSY:
+    case EDQUOT:
     case EEXIST:
     case ESTALE:
         return Exit::refused;

@@ -342,7 +342,7 @@ int shmbloom__reply_errno(const struct shmbloom__reply *reply) {
         int error;
     } words[] = {{"NOTFOUND", -ENOENT}, {"EXISTS", -EEXIST}, {"STALE", -ESTALE}, {"NOMEM", -ENOMEM},
                  {"RANGE", -ERANGE},    {"NOPERM", -EPERM},  {"BUSY", -EBUSY},   {"TYPE", -EPROTOTYPE},
-                 {"NOSPC", -ENOSPC},    {"IO", -EIO}};
+                 {"NOSPC", -ENOSPC},    {"IO", -EIO},        {"FULL", -EDQUOT}};
     const char *end = (const char *)memchr(reply->text, ' ', reply->size);
     const size_t size = end != NULL ? (size_t)(end - reply->text) : reply->size;
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)

@@ -54,6 +54,8 @@ const char *shmbloom_strerror(int r) {
         return "the daemon closed the connection";
     case -ENOSPC:
         return "no space left";
+    case -EDQUOT:
+        return "the filter is full";
     case -EIO:
         return "the disk fails";
     case -EBUSY:

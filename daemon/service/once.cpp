@@ -33,7 +33,7 @@ int show(std::string_view reply) {
     }
     static constexpr std::pair<std::string_view, int> codes[] = {{"NOTFOUND", 5}, {"EXISTS", 6}, {"BUSY", 6},
                                                                  {"STALE", 6},    {"NOPERM", 9}, {"NOMEM", 10},
-                                                                 {"NOSPC", 10},   {"IO", 10}};
+                                                                 {"NOSPC", 10},   {"IO", 10},      {"FULL", 6}};
     const std::string_view word = reply.substr(1, reply.find(' ') - 1);
     log::critical(reply.substr(word.size() + 2, reply.find('\r') - word.size() - 2));
     const auto *const found = std::ranges::find(codes, word, [](const auto &entry) { return entry.first; });

@@ -210,8 +210,8 @@ int shmbloom_contains_hashes(shmbloom_filter *f, uint64_t hash_domain, const uin
  *   -ECONNREFUSED, -ENXIO no daemon            -EACCES the socket may not be used
  *   -ENAMETOOLONG the socket's path has more than 107 characters    -EBADMSG control is not what it should be
  *   -ESTALE the daemon and this handle did not come to agree on the filter in time: not added
- *   -ENOENT no such filter   -ENOMEM, -ENOSPC, -EIO, -EBUSY, -EPERM, -ERANGE refused by the daemon, nothing
- *   acknowledged
+ *   -ENOENT no such filter   -EDQUOT it is full, and made so that it refuses new keys then
+ *   -ENOMEM, -ENOSPC, -EIO, -EBUSY, -EPERM, -ERANGE refused by the daemon, nothing acknowledged
  *   -EPROTO a reply that is not understood: unknown */
 int shmbloom_add(shmbloom_filter *f, const void *key, size_t len);
 int shmbloom_add_u64(shmbloom_filter *f, uint64_t key);
