@@ -81,11 +81,12 @@ void Feed::put(Json &fields) const {
 }
 
 Failure unproven_end(const Where &where, const std::string &verb, const SourceOptions &options) {
-    return {Exit::refused,
-            "the end of a pipe does not prove that its source was complete; to end this: " +
-                command_line(where, verb + " " + options.name + " " + shell_quote(options.file) + " --expect-at-least N") +
-                ", or --exec -- CMD...",
-            word::kPipeEnd};
+    return {
+        Exit::refused,
+        "the end of a pipe does not prove that its source was complete; to end this: " +
+            command_line(where, verb + " " + options.name + " " + shell_quote(options.file) + " --expect-at-least N") +
+            ", or --exec -- CMD...",
+        word::kPipeEnd};
 }
 
 void print_doubts(const Where &where, const std::string &name, const std::string &doubts) {

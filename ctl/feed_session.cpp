@@ -14,8 +14,8 @@ constexpr std::chrono::seconds kAbortTimeout{5};
 } // namespace
 
 FeedSession::FeedSession(Client &client, std::string command, std::string name, std::uint64_t hash_domain)
-    : client_{client}, command_{std::move(command)}, name_{std::move(name)}, hash_domain_{hex_text(hash_domain)},
-      sender_{client, name_, hash_domain_} {}
+    : client_{client}, command_{std::move(command)}, name_{std::move(name)},
+      hash_domain_{hex_text(hash_domain)}, sender_{client, name_, hash_domain_} {}
 
 Result<Reply> FeedSession::call(std::string_view word, const Words &options, std::chrono::milliseconds timeout) {
     std::vector<std::string_view> command{command_, name_, word};

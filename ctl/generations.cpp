@@ -33,8 +33,9 @@ GenerationLine building_line(const Generations &generations, std::uint64_t now_s
 }
 
 GenerationLine previous_line(const Where &where, const std::string &name, const Generations &generations) {
-    return {"generation " + std::to_string(*generations.previous) + " is kept" +
-                (generations.previous_until ? " until " + format_time(*generations.previous_until) : ""),
+    return {"generation " + std::to_string(*generations.previous) +
+                (generations.previous_keys ? ", " + format_count(*generations.previous_keys) + " keys," : "") +
+                " is kept" + (generations.previous_until ? " until " + format_time(*generations.previous_until) : ""),
             "back", command_line(where, "rollback " + name)};
 }
 
@@ -46,10 +47,14 @@ GenerationLine growth_line(const Generations &generations, const Filling &fillin
         text += " to " + format_count(*generations.grows_to_capacity) + " keys";
     if (generations.growth_bytes)
         text += ", which takes " + format_bytes(*generations.growth_bytes);
-    if (generations.growth_blocked.empty())
+    const std::uint64_t missing = generations.growth_missing_bytes.value_or(0);
+    if (missing == 0 && generations.growth_blocked.empty())
         return {text + ": that fits", "", ""};
-    return {text + ": that does not fit, " + generations.growth_blocked, "ended by",
-            "room in shared memory, or a higher --max-memory of shmbloomd"};
+    if (missing != 0)
+        text += ": that does not fit, " + format_bytes(missing) + " are missing";
+    if (!generations.growth_blocked.empty())
+        text += "; refused: " + generations.growth_blocked;
+    return {text, "ended by", "room in shared memory, or a larger --max-memory of shmbloomd"};
 }
 
 GenerationLine incomplete_line(const Where &where, const std::string &name) {
@@ -75,6 +80,7 @@ Json number_json(const std::optional<std::uint64_t> &number) {
 Generations read_generations(const Reply &info) {
     return {.previous = number_of(info, "previous_generation"),
             .previous_until = number_of(info, "previous_until"),
+            .previous_keys = number_of(info, "previous_keys"),
             .building = info.field("building"),
             .building_by = info.field("building_by"),
             .building_since = number_of(info, "building_since"),
@@ -86,12 +92,14 @@ Generations read_generations(const Reply &info) {
             .grows_at_keys = number_of(info, "grows_at_keys"),
             .grows_to_capacity = number_of(info, "grows_to_capacity"),
             .growth_bytes = number_of(info, "growth_bytes"),
+            .growth_missing_bytes = number_of(info, "growth_missing_bytes"),
             .growth_blocked = info.field("growth_blocked"),
             .when_full = info.field("when_full")};
 }
 
-std::vector<GenerationLine> generation_lines(const Where &where, const std::string &name, const Generations &generations,
-                                             const Filling &filling, std::uint64_t now_s) {
+std::vector<GenerationLine> generation_lines(const Where &where, const std::string &name,
+                                             const Generations &generations, const Filling &filling,
+                                             std::uint64_t now_s) {
     std::vector<GenerationLine> lines;
     const bool filled = share_of(filling) >= kWorthAWord;
     if (!generations.building.empty())
@@ -111,6 +119,7 @@ void put_generations(Json &json, const std::optional<Generations> &said) {
     const Generations g = said.value_or(Generations{});
     json["previous_generation"] = g.previous ? Json(std::to_string(*g.previous)) : Json{};
     json["previous_until"] = number_json(g.previous_until);
+    json["previous_keys"] = number_json(g.previous_keys);
     json["building"] = json_word(g.building.c_str());
     json["building_since"] = number_json(g.building_since);
     json["building_by"] = json_word(g.building_by.c_str());
@@ -122,6 +131,7 @@ void put_generations(Json &json, const std::optional<Generations> &said) {
     json["grows_at_keys"] = number_json(g.grows_at_keys);
     json["grows_to_capacity"] = number_json(g.grows_to_capacity);
     json["growth_bytes"] = number_json(g.growth_bytes);
+    json["growth_missing_bytes"] = number_json(g.growth_missing_bytes);
     json["growth_blocked"] = json_word(g.growth_blocked.c_str());
     json["when_full"] = json_word(g.when_full.c_str());
 }

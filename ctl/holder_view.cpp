@@ -43,8 +43,7 @@ HolderView group_by_generation(const holders::Found &found) {
 }
 
 std::optional<HolderView> look_for_holders(const std::string &runtime_dir, const std::string &filter_uuid) {
-    const auto opened =
-        Mapped::open(runtime_dir + "/control", sizeof(shmbloom_control_header), Mapped::Access::read);
+    const auto opened = Mapped::open(runtime_dir + "/control", sizeof(shmbloom_control_header), Mapped::Access::read);
     if (failure_of(opened) != nullptr)
         return std::nullopt;
     const auto *header = static_cast<const shmbloom_control_header *>(std::get<Mapped>(opened).data());
@@ -76,8 +75,7 @@ void put_holders(Json &json, const std::optional<HolderView> &view, std::uint64_
     Json holders = Json::array();
     if (view)
         for (const auto &[generation, held] : view->by_generation)
-            holders.push_back(
-                {{"generation", std::to_string(generation)}, {"bytes", held.bytes}, {"pids", held.pids}});
+            holders.push_back({{"generation", std::to_string(generation)}, {"bytes", held.bytes}, {"pids", held.pids}});
     json["holders"] = view ? holders : Json{};
     json["holders_unreadable"] = view ? Json(view->unreadable) : Json{};
     json["pinned_bytes"] = view ? Json(view->pinned_bytes(present)) : Json{};

@@ -1,4 +1,5 @@
-// A file that the daemon is to read: copied to where it may, into the state folder's import/, for as long as this lives.
+// A file that the daemon is to read: copied to where it may, into the state folder's import/, for as long as this
+// lives.
 #pragma once
 
 #include <string>

@@ -21,7 +21,8 @@ class Load {
   public:
     Load(const Where &where, const LoadOptions &options, Client &client, Source &source, const Keys &keys)
         : where_{where}, options_{options}, source_{source},
-          session_{client, "SB.LOAD", options.name, keys.hashing().hash_domain}, feed_{options, source, keys, session_} {}
+          session_{client, "SB.LOAD", options.name, keys.hashing().hash_domain}, feed_{options, source, keys,
+                                                                                       session_} {}
 
     // From BEGIN to END or ABORT.
     Outcome run() {
@@ -74,8 +75,8 @@ class Load {
             return failure;
         if (!expect && !source_.is_end_certain())
             return unproven_end(where_, "load", options_);
-        const auto ended = session_.end(expect ? FeedSession::Words{"EXPECT", std::to_string(*expect)}
-                                               : FeedSession::Words{});
+        const auto ended =
+            session_.end(expect ? FeedSession::Words{"EXPECT", std::to_string(*expect)} : FeedSession::Words{});
         if (const Failure *failure = failure_of(ended))
             return *failure;
         return look_at_end(std::get<Reply>(ended));

@@ -80,8 +80,8 @@ class Rebuild {
   public:
     Rebuild(const Where &where, const RebuildOptions &options, Client &client, Source *source, const Keys &keys,
             const MustKeys &must)
-        : where_{where}, options_{options}, source_{source}, must_{must},
-          session_{client, "SB.REBUILD", options.name, keys.hashing().hash_domain} {
+        : where_{where}, options_{options}, source_{source}, must_{must}, session_{client, "SB.REBUILD", options.name,
+                                                                                   keys.hashing().hash_domain} {
         if (source != nullptr)
             feed_.emplace(options, *source, keys, session_);
     }
@@ -143,8 +143,8 @@ class Rebuild {
         begun_ = std::get<Reply>(begun);
         print("generation " + begun_.field("generation") + " is built beside it: " +
               format_count(count_of(begun_, "capacity")) + " keys at rate " + rate_of(begun_) + ", " +
-              format_bytes(count_of(begun_, "memory_bytes")) + "\nevery add since LSN " + begun_.field("since_lsn") +
-              " goes in too (overlap " + format_age(count_of(begun_, "overlap") * 1000) + ")\n");
+              format_bytes(count_of(begun_, "memory_bytes")) + "\nevery add from LSN " + begun_.field("since_lsn") +
+              " on goes in too (an overlap of " + format_age(count_of(begun_, "overlap") * 1000) + ")\n");
         flush_output();
         return {};
     }
@@ -254,7 +254,8 @@ int grow(const Where &where, const RebuildOptions &options) {
     Result<Reply> grown;
     {
         const Waiting waiting{"growing"};
-        grown = std::get<Client>(client).call({"SB.REBUILD", options.name, "GROW", "CAPACITY", capacity}, kBuildTimeout);
+        grown =
+            std::get<Client>(client).call({"SB.REBUILD", options.name, "GROW", "CAPACITY", capacity}, kBuildTimeout);
     }
     const Failure *failure = failure_of(grown);
     const Reply end = failure == nullptr ? std::get<Reply>(grown) : Reply{};

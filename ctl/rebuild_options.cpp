@@ -45,8 +45,8 @@ void read_name_alone(Reader &reader, RebuildOptions &options) {
 // A growable filter has its own source.
 void read_growth(Reader &reader, RebuildOptions &options) {
     refuse_any(reader,
-               {"fpr", "layout", "since", "overlap", "expect-at-least", "allow-shrink", "must-contain", "dry-run", "null",
-                "keep-blanks"},
+               {"fpr", "layout", "since", "overlap", "expect-at-least", "allow-shrink", "must-contain", "dry-run",
+                "null", "keep-blanks"},
                "without a source: a growable filter is rebuilt from its own hash list, as it is");
     options.grows = true;
     read_name_alone(reader, options);

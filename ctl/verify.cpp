@@ -88,10 +88,9 @@ class Verify {
 
     bool repair() {
         std::vector<std::uint8_t> answers(batch_.size());
-        const int r = batch_.empty() || broken_
-                          ? 0
-                          : shmbloom__add_hashes(f_, keys_.hashing().hash_domain, batch_.data(), batch_.size(),
-                                                 answers.data());
+        const int r = batch_.empty() || broken_ ? 0
+                                                : shmbloom__add_hashes(f_, keys_.hashing().hash_domain, batch_.data(),
+                                                                       batch_.size(), answers.data());
         if (r < 0)
             broken_ = Failure{exit_of(r), "absent keys could not be added: " + std::string{shmbloom_strerror(r)}};
         if (!broken_)
