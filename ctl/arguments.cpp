@@ -28,19 +28,28 @@ constexpr OptionOfVerb kOptions[] = {
     {"json", false, nullptr},
     {"help,h", false, nullptr},
     {"version", false, nullptr},
-    {"capacity", true, "create plan"},
-    {"fpr", true, "create plan"},
-    {"layout", true, "create"},
+    {"capacity", true, "create rebuild plan"},
+    {"fpr", true, "create rebuild plan"},
+    {"layout", true, "create rebuild"},
     {"normalize", true, "create"},
     {"key-type", true, "create"},
     {"durability", true, "create"},
     {"nothing-exists-yet", false, "create"},
+    {"growable", false, "create"},
+    {"expansion", true, "create"},
+    {"when-full", true, "create"},
     {"yes", false, "drop"},
-    {"exec", false, "load verify"},
-    {"null,0", false, "load verify"},
-    {"expect-at-least", true, "load verify live"},
-    {"overlap", true, "load"},
-    {"keep-blanks", false, "load verify"},
+    {"exec", false, "load rebuild verify"},
+    {"null,0", false, "load rebuild verify"},
+    {"expect-at-least", true, "load rebuild verify live"},
+    {"overlap", true, "load rebuild"},
+    {"keep-blanks", false, "load rebuild verify"},
+    {"snapshot", true, "rebuild"},
+    {"since", true, "rebuild"},
+    {"allow-shrink", true, "rebuild"},
+    {"must-contain", true, "rebuild"},
+    {"dry-run", false, "rebuild"},
+    {"union", false, "rollback"},
     {"repair", false, "verify"},
     {"force-incomplete", false, "live"},
     {"all", false, "pause resume forget-readers snapshot load"},
@@ -160,7 +169,7 @@ Result<Arguments> parse_arguments(const std::vector<std::string> &line) {
         return usage(std::string{error.what()} + "; allowed: " + options_of(verb) +
                      (verb == "contains" || verb == "add" || verb == "explain"
                           ? "; a key that begins with '-' goes behind --"
-                      : verb == "load" || verb == "verify" ? "; a command goes behind --exec --"
+                      : verb == "load" || verb == "rebuild" || verb == "verify" ? "; a command goes behind --exec --"
                                                            : ""));
     }
     if (auto failure = check_verb(arguments))

@@ -29,6 +29,12 @@ Result<Reply> send_create(Client &client, const CreateOptions &options) {
     optional("NORMALIZE", options.normalize);
     optional("KEYTYPE", options.key_type);
     optional("DURABILITY", options.durability);
+    const std::string expansion = std::to_string(options.expansion.value_or(0));
+    if (options.growable)
+        command.push_back("GROWABLE");
+    if (options.expansion)
+        command.insert(command.end(), {"EXPANSION", expansion});
+    optional("WHENFULL", options.when_full);
     if (options.nothing_exists_yet)
         command.push_back("NOTHING-EXISTS-YET");
     return client.call(command, kCreateTimeout, Exit::usage);

@@ -10,14 +10,18 @@ namespace {
 constexpr std::array kVerbs{
     VerbHelp{"create",
              "create NAME --capacity N --fpr P [--layout auto|classic|blocked] [--normalize trim,lower] "
-             "[--key-type bytes|u64] [--durability durable|logged|memory] [--nothing-exists-yet]",
+             "[--key-type bytes|u64] [--durability durable|logged|memory] [--growable [--expansion N] | "
+             "--when-full warn|refuse] [--nothing-exists-yet]",
              "make a filter for N keys at rate P of false positives",
              "The new filter answers unverified until a source is loaded. With --nothing-exists-yet\n"
              "it is live at once: it answers ABSENT to everything from the first second.\n"
              "N: 100M, 1e8 or 100_000_000. P: 0.001 or 0.1%.\n"
              "trim and lower change every key alike, when it is added and when it is asked for.\n"
              "--durability: what an acknowledged add outlives. durable (default): a power loss;\n"
-             "logged: that too, but for the last second; memory: the daemon only.\n",
+             "logged: that too, but for the last second; memory: the daemon only.\n"
+             "--growable: becomes --expansion (2) times as large by itself before it is full; costs\n"
+             "8 bytes of disk a key. --when-full: what one that does not grow does with adds above N:\n"
+             "warn (default) takes them, and its rate gets worse; refuse turns them away.\n",
              "shmbloomctl create links --capacity 400M --fpr 0.1%"},
     VerbHelp{"drop", "drop NAME [--yes]", "end a filter; its workers then answer unverified",
              "Asks on a terminal; elsewhere it needs --yes.\n", "shmbloomctl drop links --yes"},
@@ -36,6 +40,28 @@ constexpr std::array kVerbs{
              "                highest code of any\n"
              "Zero lines never make a filter live. Empty lines are skipped.\n",
              "shmbloomctl load links --exec -- psql -qAtc 'copy (select code from links) to stdout'"},
+    VerbHelp{"rebuild",
+             "rebuild NAME (FILE | - | --snapshot FILE | --exec -- CMD...) [--capacity N] [--fpr P] [--layout L] "
+             "[--since LSN|D] [--overlap D] [--expect-at-least N] [--allow-shrink PERCENT] [--must-contain FILE] "
+             "[--dry-run] [-0] [--keep-blanks] | rebuild NAME --capacity N",
+             "replace a filter's keys by those of a source, while it serves",
+             "A new generation is built beside the present one and switched to when all is well:\n"
+             "deleted IDs leave, size and rate may be others. Else nothing changes, exit 6 or 8.\n"
+             "--exec, FILE, -  as load. A FILE needs --since; - needs --expect-at-least\n"
+             "--snapshot FILE  the file is one that export made, here or on another machine\n"
+             "--since          where the source began: the next LSN that `status` showed before the\n"
+             "                 dump, or how long ago (90m, 2d). Default: now. Adds since then go in too\n"
+             "--overlap D      and those of D (default 1h) before: the longest time from an add to\n"
+             "                 its commit\n"
+             "--allow-shrink   how many percent fewer keys it may have than before (10)\n"
+             "--must-contain   each key in FILE must be in it\n"
+             "--dry-run        all but the switch\n"
+             "Without a source, for growable filters only: grow to N now.\n",
+             "shmbloomctl rebuild links --exec -- psql -qAtc 'copy (select code from links) to stdout'"},
+    VerbHelp{"rollback", "rollback NAME [--union]", "back to the generation before the last switch",
+             "With every add since; possible for 7 days, and until the next switch. --union keeps the\n"
+             "present keys, too: always safe. Asks for the name on a terminal.\n",
+             "shmbloomctl rollback links --union"},
     VerbHelp{"status", "status [NAME] [--json]", "show daemon and filters, worst first; also without a daemon",
              "Exit: 0 live, 1 something is not live, 4 daemon not running (only without NAME),\n"
              "5 no such filter.\n",

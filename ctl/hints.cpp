@@ -15,14 +15,13 @@ struct Entry {
 };
 
 constexpr std::string_view kLoad = "! load NAME --exec -- CMD...";
-constexpr std::string_view kLarger = "! create LARGER --capacity N --fpr P";
+constexpr std::string_view kLarger = "! rebuild NAME --capacity N --exec -- CMD...";
 
 // Worst last: the place in this table is the severity.
 constexpr Entry kEntries[] = {
-    {"growth_blocked", "it cannot grow; a larger filter, created and loaded, takes its place", kLarger},
-    {"full",
-     "holds more keys than it was made for, so its rate is worse than asked for; a larger filter, created and "
-     "loaded, takes its place",
+    {"growth_blocked", "it cannot grow, and goes on as it is: above its capacity its rate gets worse",
+     "room in shared memory, a higher --max-memory of shmbloomd, or holders of old generations that end"},
+    {"full", "holds more keys than it was made for, so its rate is worse than asked for; a rebuild makes it larger",
      kLarger},
     {"degraded", "the disk does not follow",
      "room on the disk of the daemon's state folder, or its repair; the daemon tries again each second"},

@@ -41,6 +41,8 @@ InstanceState read_state(const Reply &reply) {
     state.expected_recovery_seconds = number_of<double>(reply, "expected_recovery_seconds").value_or(0);
     state.last_start = reply.field("last_start");
     state.last_start_ms = count_of(reply, "last_start_ms");
+    state.max_memory_bytes = number_of<std::uint64_t>(reply, "max_memory_bytes");
+    state.segments_bytes = number_of<std::uint64_t>(reply, "segments_bytes");
     return state;
 }
 
@@ -68,7 +70,7 @@ std::optional<InstanceState> ask_state(const std::string &runtime_dir) {
         return std::nullopt;
     InstanceState state = read_state(std::get<Reply>(said));
     for (const Reply &info : std::get<Reply>(filters).elements)
-        state.filters[info.field("uuid")] = read_snapshots(info);
+        state.filters[info.field("uuid")] = {read_snapshots(info), read_generations(info)};
     return state;
 }
 
@@ -77,6 +79,11 @@ std::string state_line(const InstanceState &state) {
                        (state.journal_files == 1 ? " file" : " files") + ", kept " +
                        format_age(state.journal_retention_s * 1000) + "; recovery about " +
                        format_age(static_cast<std::uint64_t>(state.expected_recovery_seconds * 1000)) + "\n";
+    if (state.next_lsn != 0)
+        text += "next LSN " + std::to_string(state.next_lsn) + ", to be noted before a dump (rebuild --since)";
+    if (state.next_lsn != 0 && state.max_memory_bytes && state.segments_bytes)
+        text += "; memory " + format_bytes(*state.segments_bytes) + " of " + format_bytes(*state.max_memory_bytes);
+    text += state.next_lsn != 0 ? "\n" : "";
     if (!state.journal_error.empty())
         text += paint(stdout, Colour::red, wrap("adds are not acknowledged: " + state.journal_error, 0)) + "\n";
     else if (!state.degraded.empty())
@@ -97,7 +104,9 @@ Json state_object(const InstanceState &state) {
             {"snapshots_running", state.snapshots_running},
             {"expected_recovery_seconds", state.expected_recovery_seconds},
             {"last_start", json_word(state.last_start.c_str())},
-            {"last_start_ms", state.last_start_ms}};
+            {"last_start_ms", state.last_start_ms},
+            {"max_memory_bytes", json_or_null(state.max_memory_bytes)},
+            {"segments_bytes", json_or_null(state.segments_bytes)}};
 }
 
 } // namespace shmbloom::ctl

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "client.h"
+#include "generations.h"
 #include "json.h"
 
 namespace shmbloom::ctl {
@@ -14,6 +15,12 @@ namespace shmbloom::ctl {
 struct FilterSnapshots {
     std::uint64_t count = 0, hashes_since = 0;
     std::optional<std::uint64_t> last, last_number, last_bytes; // nullopt: there is none
+};
+
+// What only the daemon knows of a filter.
+struct FilterDetails {
+    FilterSnapshots snapshots;
+    Generations generations;
 };
 
 struct InstanceState {
@@ -25,7 +32,8 @@ struct InstanceState {
     double expected_recovery_seconds = 0;
     std::string last_start;
     std::uint64_t last_start_ms = 0;
-    std::map<std::string, FilterSnapshots> filters; // by uuid
+    std::optional<std::uint64_t> max_memory_bytes, segments_bytes;
+    std::map<std::string, FilterDetails> filters; // by uuid
 };
 
 FilterSnapshots read_snapshots(const Reply &info); // of one filter's SB.INFO

@@ -1,6 +1,5 @@
 #include "journal_search.h"
 
-#include <ctime>
 
 #include "client.h"
 #include "filter.h"
@@ -12,14 +11,6 @@ namespace {
 
 // A daemon that hangs shall not keep the rest of an explanation back for long.
 constexpr std::chrono::seconds kHelloTimeout{2}, kSearchTimeout{60};
-
-std::string time_text(std::uint64_t time_ns) {
-    const auto seconds = static_cast<std::time_t>(time_ns / 1'000'000'000);
-    std::tm parts{};
-    ::gmtime_r(&seconds, &parts);
-    char text[32];
-    return {text, std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &parts)};
-}
 
 JournalSearch not_searched(std::string why) {
     JournalSearch search;
@@ -58,7 +49,7 @@ std::string search_text(const JournalSearch &search) {
         return "not searched: " + search.why_not;
     if (!search.found)
         return "does not hold its hash: never added, or so long ago that a snapshot has taken over";
-    return "holds its hash: LSN " + std::to_string(search.lsn) + ", added " + time_text(search.time_ns) +
+    return "holds its hash: LSN " + std::to_string(search.lsn) + ", added " + format_time(search.time_ns / 1'000'000'000) +
            (search.is_synced ? ", synced" : ", not synced yet");
 }
 

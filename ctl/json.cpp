@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "numbers.h"
 #include "output.h"
 #include "shmbloom/shmbloom.h"
 #include "text.h"
@@ -11,6 +12,11 @@ namespace shmbloom::ctl {
 
 Json json_number(std::uint64_t value) {
     return value == SHMBLOOM_UNKNOWN ? Json{} : Json(value);
+}
+
+Json json_count(const std::string &text) {
+    const auto number = parse_count(text);
+    return number ? Json(*number) : Json{};
 }
 
 Json json_real(double value) {

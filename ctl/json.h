@@ -13,6 +13,7 @@ namespace shmbloom::ctl {
 using Json = nlohmann::ordered_json;
 
 Json json_number(std::uint64_t value); // null for SHMBLOOM_UNKNOWN
+Json json_count(const std::string &text); // a number as the wire has it; null for anything else
 Json json_real(double value);          // null for a negative one
 Json json_id(std::uint64_t value);     // text: above 2^53 many readers of JSON would round a number
 Json json_hex(std::uint64_t value);    // text of 16 digits

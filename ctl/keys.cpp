@@ -2,7 +2,6 @@
 
 #include <cerrno>
 
-#include "shmbloom/key.h"
 #include "text.h"
 
 namespace shmbloom::ctl {

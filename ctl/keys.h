@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "filter.h"
+#include "shmbloom/key.h"
 
 namespace shmbloom::ctl {
 
@@ -15,6 +16,12 @@ class Keys {
 
     // 0, -E2BIG or -ERANGE (not a u64); the hash is set on 0.
     int hash(std::string_view key, std::uint64_t *ret) const;
+
+    // Bytes that are hashed as they are: then hash_plain() is hash() of each key that is not too long.
+    bool is_plain() const { return !is_u64() && hashing_.normalization == 0; }
+    std::uint64_t hash_plain(std::string_view key) const {
+        return shmbloom_hash_bytes(key.data(), key.size(), 0, hashing_.seed);
+    }
 
     // The key that is hashed: `key` without outer blanks when the filter trims, else all of it.
     std::string_view trimmed(std::string_view key) const;

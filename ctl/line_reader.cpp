@@ -56,6 +56,28 @@ LineReader::Next LineReader::next(std::string_view *line) {
     }
 }
 
+LineReader::Next LineReader::next_block(std::string_view *lines) {
+    for (;;) {
+        const char *begin = buffer_.data() + begin_;
+        const std::size_t size = end_ - begin_;
+        const void *last = size > 0 ? ::memrchr(begin, separator_, size) : nullptr;
+        if (last != nullptr) {
+            *lines = {begin, static_cast<std::size_t>(static_cast<const char *>(last) - begin) + 1};
+            begin_ = searched_ = begin_ + lines->size();
+            return Next::line;
+        }
+        *lines = {begin, size};
+        if (size > SHMBLOOM_KEY_MAX_BYTES)
+            return Next::too_long;
+        if (at_end_) {
+            begin_ = searched_ = end_;
+            return size > 0 ? Next::line : Next::end;
+        }
+        if (const Next result = read_more(); result != Next::line)
+            return result;
+    }
+}
+
 LineReader::Next LineReader::take_rest(std::string_view *line) {
     if (begin_ == end_)
         return Next::end;

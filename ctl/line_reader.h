@@ -1,4 +1,4 @@
-// Lines from a descriptor, as fast as memchr finds them.
+// Lines from a descriptor, one by one or in blocks.
 #pragma once
 
 #include <cstddef>
@@ -23,6 +23,11 @@ class LineReader {
 
     // The line without its separator; it lives until the next call.
     Next next(std::string_view *line);
+
+    // All lines that are there, with their separators, or Next::end; as next(), the last one may have none, and what is
+    // too long stands alone. For whoever takes lines apart faster than one call each; line_number() does not count them,
+    // and lines in the middle may be longer than a key, too.
+    Next next_block(std::string_view *lines);
 
     // True while the next line can be given without reading: else a caller that batches had better send what it has,
     // because the source may be a person.

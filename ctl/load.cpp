@@ -1,17 +1,13 @@
 // load: lines of a source become acknowledged keys; the filter goes live only if the source is known to be complete.
-#include <algorithm>
 #include <string>
 
 #include "client.h"
+#include "feed.h"
 #include "filter.h"
-#include "hints.h"
 #include "json.h"
 #include "keys.h"
 #include "load.h"
-#include "load_session.h"
 #include "output.h"
-#include "source_keys.h"
-#include "text.h"
 #include "verbs.h"
 #include "words.h"
 
@@ -19,55 +15,27 @@ namespace shmbloom::ctl {
 
 namespace {
 
-constexpr std::size_t kPreviewKeys = 3;
-
-// Shows how the first keys are hashed, before any is sent: a wrong column or key type is seen here.
-class Preview {
-  public:
-    Preview(const std::string &name, const Keys &keys) : name_{name}, keys_{keys} {}
-
-    void see(std::string_view key) {
-        if (shown_)
-            return;
-        list_ += (count_ == 0 ? "" : ", ") + keys_.as_hashed(key);
-        if (++count_ == kPreviewKeys)
-            show();
-    }
-
-    void show() {
-        if (!shown_ && count_ > 0) {
-            const std::uint32_t rules = keys_.hashing().normalization;
-            const std::string normalize = std::string{rules & SHMBLOOM_NORMALIZE_TRIM ? " trim" : ""} +
-                                          (rules & SHMBLOOM_NORMALIZE_LOWER ? " lower" : "");
-            print(name_ + ": key type " + (keys_.is_u64() ? "u64" : "bytes") + ", normalize" +
-                  (normalize.empty() ? " nothing" : normalize) + "; first keys as hashed: " + list_ + "\n");
-            flush_output();
-        }
-        shown_ = true;
-    }
-
-  private:
-    const std::string &name_;
-    const Keys &keys_;
-    std::string list_;
-    std::size_t count_ = 0;
-    bool shown_ = false;
-};
+constexpr std::chrono::seconds kBeginTimeout{60};
 
 class Load {
   public:
     Load(const Where &where, const LoadOptions &options, Client &client, Source &source, const Keys &keys)
-        : where_{where}, options_{options}, source_{source}, keys_{keys}, lines_{options, source, keys},
-          session_{client, options.name, keys.hashing().hash_domain} {}
+        : where_{where}, options_{options}, source_{source},
+          session_{client, "SB.LOAD", options.name, keys.hashing().hash_domain}, feed_{options, source, keys,
+                                                                                       session_} {}
 
     // From BEGIN to END or ABORT.
     Outcome run() {
+        FeedSession::Words overlap;
+        if (options_.overlap_s)
+            overlap = {"OVERLAP", std::to_string(*options_.overlap_s)};
         // The source starts after BEGIN: what it misses, because it was added since, the daemon has.
-        if (auto failure = session_.begin(options_.overlap_s))
-            return failure;
-        auto failure = source_.start();
-        if (!failure)
-            failure = read_all();
+        const auto begun = session_.begin(overlap, kBeginTimeout);
+        if (const Failure *failure = failure_of(begun))
+            return *failure;
+        Outcome failure = feed_.run();
+        if (feed_.has_ended())
+            print_counts();
         if (!failure)
             failure = conclude();
         if (!failure)
@@ -75,74 +43,40 @@ class Load {
         session_.abort();
         source_.stop();
         failure->text += "; '" + options_.name + "' stays as it was";
-        if (session_.acknowledged() > 0)
-            failure->text += " (keys added: " + std::to_string(session_.acknowledged()) + ")";
+        if (sent().acknowledged() > 0)
+            failure->text += " (keys added: " + std::to_string(sent().acknowledged()) + ")";
         return failure;
     }
 
     Json fields() const {
-        const KeyCounts &counts = lines_.counts();
-        return {{"name", options_.name},
-                {"live", is_live_},
-                {"doubts", json_words(doubts_)},
-                {"lines", counts.lines},
-                {"empty", counts.empty},
-                {"keys_acknowledged", session_.acknowledged()},
-                {"new", session_.answered(SHMBLOOM_ABSENT)},
-                {"maybe", session_.answered(SHMBLOOM_MAYBE)},
-                {"unverified", session_.answered(SHMBLOOM_UNVERIFIED)},
-                {"shortest", counts.keys() > 0 ? Json(counts.shortest) : Json{}},
-                {"longest", counts.keys() > 0 ? Json(counts.longest) : Json{}}};
+        Json fields{{"name", options_.name}, {"live", is_live_}, {"doubts", json_words(doubts_)}};
+        feed_.put(fields);
+        fields["keys_acknowledged"] = sent().acknowledged();
+        fields["new"] = sent().answered(SHMBLOOM_ABSENT);
+        fields["maybe"] = sent().answered(SHMBLOOM_MAYBE);
+        fields["unverified"] = sent().answered(SHMBLOOM_UNVERIFIED);
+        return fields;
     }
 
   private:
-    Outcome read_all() {
-        Preview preview{options_.name, keys_};
-        const auto use = [&](std::string_view line, std::uint64_t hash) {
-            preview.see(line);
-            return session_.add(hash);
-        };
-        const auto flush = [&] {
-            preview.show();
-            auto failure = session_.flush();
-            ended_ = !failure;
-            return failure;
-        };
-        auto failure = lines_.for_each(use, flush);
-        if (ended_)
-            print_counts();
-        return failure;
-    }
+    const BulkSender &sent() const { return session_.sender(); }
 
     void print_counts() const {
-        const KeyCounts &counts = lines_.counts();
-        print("lines " + std::to_string(counts.lines) + ", empty " + std::to_string(counts.empty) + ", new " +
-              std::to_string(session_.answered(SHMBLOOM_ABSENT)) + ", maybe there " +
-              std::to_string(session_.answered(SHMBLOOM_MAYBE)) + ", unverified " +
-              std::to_string(session_.answered(SHMBLOOM_UNVERIFIED)) + ", shortest " +
-              std::to_string(counts.keys() > 0 ? counts.shortest : 0) + ", longest " + std::to_string(counts.longest) +
-              "\n");
+        print("lines " + std::to_string(feed_.counts().lines) + ", empty " + std::to_string(feed_.counts().empty) +
+              ", new " + std::to_string(sent().answered(SHMBLOOM_ABSENT)) + ", maybe there " +
+              std::to_string(sent().answered(SHMBLOOM_MAYBE)) + ", unverified " +
+              std::to_string(sent().answered(SHMBLOOM_UNVERIFIED)) + ", " + feed_.sizes_text() + "\n");
     }
 
     // The source ended; may that be believed?
     Outcome conclude() {
-        const std::uint64_t acknowledged = session_.acknowledged();
         const auto expect = options_.expect_at_least;
-        if (acknowledged == 0)
-            return Failure{Exit::refused, "the source gave no keys, which never makes a filter live", word::kNoKeys};
-        if (expect && acknowledged < *expect)
-            return Failure{Exit::refused,
-                           "at least " + std::to_string(*expect) + " keys were expected, " +
-                               std::to_string(acknowledged) + " came",
-                           word::kFewKeys};
+        if (auto failure = check_enough_keys(sent().acknowledged(), expect, "which never makes a filter live"))
+            return failure;
         if (!expect && !source_.is_end_certain())
-            return Failure{Exit::refused,
-                           "the end of a pipe does not prove that its source was complete; to end this: " +
-                               command_line(where_, "load " + options_.name + " " + shell_quote(options_.file) +
-                                                        " --expect-at-least N") +
-                               ", or --exec -- CMD...",
-                           word::kPipeEnd};
-        auto ended = session_.end(expect);
+            return unproven_end(where_, "load", options_);
+        const auto ended =
+            session_.end(expect ? FeedSession::Words{"EXPECT", std::to_string(*expect)} : FeedSession::Words{});
         if (const Failure *failure = failure_of(ended))
             return *failure;
         return look_at_end(std::get<Reply>(ended));
@@ -157,11 +91,7 @@ class Load {
             print(options_.name + " is live\n");
             return {};
         }
-        print(options_.name + " is not live: every answer is unverified\n");
-        split_commas(doubts, [&](std::string_view word) {
-            const Hint hint = hint_for(where_, options_.name, word);
-            print("  " + std::string{word} + ": " + hint.meaning + "; ended by: " + hint.ended_by + "\n");
-        });
+        print_doubts(where_, options_.name, doubts);
         if (!loads_open.empty() && loads_open != "0")
             print("  " + loads_open + " more load(s) of it are open; it goes live when they end well\n");
         else if (end.field("spoiled") == "1")
@@ -177,10 +107,8 @@ class Load {
     const Where &where_;
     const LoadOptions &options_;
     Source &source_;
-    const Keys &keys_;
-    SourceKeys lines_;
-    LoadSession session_;
-    bool ended_ = false;   // all of the source is acknowledged
+    FeedSession session_;
+    Feed feed_;
     bool is_live_ = false; // as END said
     std::string doubts_;
 };

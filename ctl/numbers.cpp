@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <ctime>
 
 namespace shmbloom::ctl {
 
@@ -199,6 +200,14 @@ std::string format_age(std::uint64_t age_ms) {
     if (age_s < 2 * 86400)
         return std::to_string(age_s / 3600) + " h";
     return std::to_string(age_s / 86400) + " d";
+}
+
+std::string format_time(std::uint64_t unix_s) {
+    const auto seconds = static_cast<std::time_t>(unix_s);
+    std::tm parts{};
+    ::gmtime_r(&seconds, &parts);
+    char text[32];
+    return {text, std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &parts)};
 }
 
 } // namespace shmbloom::ctl

@@ -25,5 +25,6 @@ std::string format_count(std::uint64_t count);      // "9999", "104.3 k", "300.2
 std::string format_bytes(std::uint64_t size_bytes); // "0.01 MiB", "114.3 MiB"
 std::string format_share(double share);             // "0.031 %", "75 %"
 std::string format_age(std::uint64_t age_ms);       // "0.4 s", "12 s", "4 min", "5 h", "31 d"
+std::string format_time(std::uint64_t unix_s);      // "2026-12-08 01:49:22 UTC"
 
 } // namespace shmbloom::ctl

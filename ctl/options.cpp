@@ -6,6 +6,8 @@ namespace shmbloom::ctl {
 
 namespace {
 
+constexpr const char *kExpansionForms = "a whole number from 2 to 32768: how many times as large it becomes";
+
 CreateOptions read_create(Reader &reader) {
     CreateOptions options;
     options.name = reader.next_name();
@@ -16,6 +18,14 @@ CreateOptions read_create(Reader &reader) {
     options.key_type = reader.word_of("key-type", "bytes u64");
     options.durability = reader.word_of("durability", "durable logged memory");
     options.nothing_exists_yet = reader.arguments().has("nothing-exists-yet");
+    options.expansion = reader.number("expansion", parse_count, kExpansionForms);
+    options.growable = reader.arguments().has("growable") || options.expansion.has_value();
+    options.when_full = reader.word_of("when-full", "warn refuse");
+    if (options.expansion && (*options.expansion < 2 || *options.expansion > 32768))
+        reader.refuse("--expansion '" + std::to_string(*options.expansion) + "' is not possible; write " +
+                      kExpansionForms);
+    if (options.growable && options.when_full)
+        reader.refuse("--when-full is for filters that do not grow; a growable one never comes to it");
     reader.expect_no_more_words();
     return options;
 }
@@ -106,6 +116,8 @@ struct Entry {
 constexpr Entry kEntries[] = {{"create", read_as<read_create>},
                               {"drop", read_as<read_drop>},
                               {"load", read_as<read_load>},
+                              {"rebuild", read_as<read_rebuild>},
+                              {"rollback", read_as<read_rollback>},
                               {"status", read_as<read_status>},
                               {"contains", read_as<read_keys<ContainsOptions>>},
                               {"add", read_as<read_keys<AddOptions>>},

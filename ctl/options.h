@@ -24,6 +24,9 @@ struct CreateOptions {
     double fpr = 0;
     std::optional<std::string> layout, normalize, key_type, durability; // checked words; empty: the daemon's default
     bool nothing_exists_yet = false;
+    bool growable = false;
+    std::optional<std::uint64_t> expansion;
+    std::optional<std::string> when_full;
 };
 
 struct DropOptions {
@@ -31,7 +34,7 @@ struct DropOptions {
     bool yes = false;
 };
 
-// load, verify
+// load, rebuild, verify
 struct SourceOptions {
     std::string name;
     std::string file;                 // "-": stdin; "" with a command
@@ -43,6 +46,23 @@ struct SourceOptions {
 struct LoadOptions : SourceOptions {
     enum class Which { one, doubted, all } which = Which::one; // but for one: `name` is ""
     std::optional<std::uint64_t> overlap_s;
+};
+struct RebuildOptions : SourceOptions { // without file and command: from a snapshot, or (`grows`) from its own hash list
+    std::string snapshot;
+    bool grows = false;
+    std::optional<std::uint64_t> capacity;
+    std::optional<double> fpr;
+    std::optional<std::string> layout;
+    std::optional<std::uint64_t> since_lsn, since_s; // at most one: where the source began
+    std::optional<std::uint64_t> overlap_s, allow_shrink_percent;
+    std::string must_contain; // a file; "": none
+    bool dry_run = false;
+
+    bool has_since() const { return since_lsn || since_s; }
+};
+struct RollbackOptions {
+    std::string name;
+    bool unite = false;
 };
 struct VerifyOptions : SourceOptions {
     bool repair = false;
@@ -120,7 +140,7 @@ struct VersionOptions {};
 struct Command {
     Where where;
     bool json = false;
-    std::variant<CreateOptions, DropOptions, LoadOptions, StatusOptions, ContainsOptions, AddOptions, LiveOptions,
+    std::variant<CreateOptions, DropOptions, LoadOptions, RebuildOptions, RollbackOptions, StatusOptions, ContainsOptions, AddOptions, LiveOptions,
                  PauseOptions, ResumeOptions, WaitOptions, VerifyOptions, ExplainOptions, ForgetReadersOptions,
                  SnapshotOptions, UndropOptions, ExportOptions, ImportOptions, SelfTestOptions, PlanOptions, HelpOptions,
                  VersionOptions>

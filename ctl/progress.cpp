@@ -57,4 +57,14 @@ void Progress::show_now(std::uint64_t bytes, std::uint64_t keys) {
     std::fprintf(stderr, "\r%s\033[K", progress_line(share, keys, elapsed).c_str());
 }
 
+Waiting::Waiting(const char *what) {
+    if (is_terminal(stderr))
+        std::fprintf(stderr, "\r%s\033[K", what);
+}
+
+Waiting::~Waiting() {
+    if (is_terminal(stderr))
+        std::fputs("\r\033[K", stderr);
+}
+
 } // namespace shmbloom::ctl

@@ -19,9 +19,9 @@ class Progress {
     Progress(const Progress &) = delete;
     Progress &operator=(const Progress &) = delete;
 
-    // Cheap enough for each key.
+    // Cheap enough for each block of keys.
     void show(std::uint64_t bytes, std::uint64_t keys) {
-        if (enabled_ && (++calls_ & 0xF) == 0)
+        if (enabled_)
             show_now(bytes, keys);
     }
 
@@ -32,8 +32,16 @@ class Progress {
     std::optional<std::uint64_t> total_bytes_, total_keys_;
     bool enabled_;
     bool shown_ = false;
-    std::uint64_t calls_ = 0;
     Clock::time_point begin_ = Clock::now(), last_ = begin_;
+};
+
+// A word on the terminal for as long as one waits.
+class Waiting {
+  public:
+    explicit Waiting(const char *what);
+    ~Waiting(); // wipes it
+    Waiting(const Waiting &) = delete;
+    Waiting &operator=(const Waiting &) = delete;
 };
 
 } // namespace shmbloom::ctl

@@ -127,7 +127,11 @@ ExplainOptions read_explain(Reader &reader);
 SelfTestOptions read_self_test(Reader &reader);
 PlanOptions read_plan(Reader &reader);
 
-// The source of load and verify: exactly one.
+// rebuild_options.cpp
+RebuildOptions read_rebuild(Reader &reader);
+RollbackOptions read_rollback(Reader &reader);
+
+// The source of load, rebuild and verify: exactly one.
 void read_source(Reader &reader, SourceOptions &options);
 
 } // namespace shmbloom::ctl

@@ -25,15 +25,18 @@ Result<Source> Source::open(const SourceOptions &options) {
         return source;
     }
     source.path_ = options.file;
-    if (options.file == "-")
-        return source;
-    source.file_ = UniqueFd{::open(options.file.c_str(), O_RDONLY | O_CLOEXEC)};
     struct stat status {};
+    if (options.file == "-") {
+        source.is_regular_ = ::fstat(STDIN_FILENO, &status) == 0 && S_ISREG(status.st_mode);
+        return source;
+    }
+    source.file_ = UniqueFd{::open(options.file.c_str(), O_RDONLY | O_CLOEXEC)};
     if (!source.file_ || ::fstat(source.file_.get(), &status) < 0)
         return file_failure(options.file, std::strerror(errno));
     if (S_ISDIR(status.st_mode))
         return file_failure(options.file, std::strerror(EISDIR));
-    if (S_ISREG(status.st_mode)) {
+    source.is_regular_ = S_ISREG(status.st_mode);
+    if (source.is_regular_) {
         source.size_bytes_ = static_cast<std::uint64_t>(status.st_size);
         ::posix_fadvise(source.file_.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
     }

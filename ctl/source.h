@@ -1,4 +1,4 @@
-// Where the lines of load and verify come from, and whether their end can be believed.
+// Where the lines of load, rebuild and verify come from, and whether their end can be believed.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +26,9 @@ class Source {
     // that ended. Such a source counts only with a number of lines to expect.
     bool is_end_certain() const { return command_ != nullptr || size_bytes_.has_value(); }
 
+    // A regular file, as FILE or as stdin: whatever wrote it began some time ago.
+    bool is_from_before() const { return is_regular_; }
+
     std::optional<std::uint64_t> size_bytes() const { return size_bytes_; } // of a file
 
     // After end of file: the command's exit code, or that the file was read whole.
@@ -38,6 +41,7 @@ class Source {
     std::optional<Child> child_;
     UniqueFd file_;
     std::string path_;
+    bool is_regular_ = false;
     std::optional<std::uint64_t> size_bytes_;
 };
 

@@ -41,11 +41,11 @@ void fill_reasons(const Where &where, const std::vector<FilterStatus *> &filters
 }
 
 // What the daemon alone knows, as far as it answers.
-void fill_snapshots(const std::optional<InstanceState> &state, FilterStatus &filter) {
+void fill_details(const std::optional<InstanceState> &state, FilterStatus &filter) {
     if (!state)
         return;
     if (const auto found = state->filters.find(filter.info.uuid); found != state->filters.end())
-        filter.snapshots = found->second;
+        filter.details = found->second;
 }
 
 FilterStatus look_at(const Where &where, const std::string &name) {
@@ -74,8 +74,10 @@ int show_one(const Where &where, const std::string &name, bool json) {
     FilterStatus status;
     fill(status, std::get<Filter>(opened).get());
     fill_reasons(where, {&status});
-    if (json && status.info.heartbeat_age_ms <= 3000)
-        fill_snapshots(ask_state(status.info.runtime_dir), status);
+    if (status.is_known())
+        status.holders = look_for_holders(status.info.runtime_dir, status.info.uuid);
+    if (status.info.heartbeat_age_ms <= 3000)
+        fill_details(ask_state(status.info.runtime_dir), status);
     if (json)
         print_json(status_json(status));
     else
@@ -98,7 +100,7 @@ Result<Status> look_at_all(const Where &where) {
     if (status.place->is_daemon_running())
         status.state = ask_state(status.place->runtime_dir);
     for (FilterStatus &filter : status.filters)
-        fill_snapshots(status.state, filter);
+        fill_details(status.state, filter);
     for (const FilterStatus &filter : status.filters)
         status.place->hangs =
             status.place->hangs || (!status.place->is_daemon_running() && is_shmbloomd(filter.info.daemon_pid));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "filter.h"
+#include "holder_view.h"
 #include "instance_state.h"
 #include "options.h"
 
@@ -17,7 +18,8 @@ struct FilterStatus {
     shmbloom_info info{};
     std::string error; // why the filter cannot be opened; info then holds its name and nothing else
     std::uint64_t wrong_absents = SHMBLOOM_UNKNOWN;
-    std::optional<FilterSnapshots> snapshots{}; // as the daemon says; nullopt: it does not
+    std::optional<FilterDetails> details{}; // as the daemon says; nullopt: it does not
+    std::optional<HolderView> holders{};    // only looked for by `status NAME`
     std::map<std::string, std::string> reasons; // of doubts by word, where the registry may be read
 
     bool is_live() const { return error.empty() && info.live != 0; }

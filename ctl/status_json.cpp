@@ -58,13 +58,15 @@ void put(Json &json, const FilterStatus &filter) {
         put_unknown(json);
     json["wrong_absent"] = json_number(filter.wrong_absents);
     json["would_be_absent"] = nullptr; // each worker counts its own
-    json["previous_generation"] = nullptr; // nothing keeps one yet
     json["handle_doubts"] = filter.handle_doubts();
     json["error"] = json_word(filter.error.c_str());
-    const auto &snapshots = filter.snapshots;
-    json["snapshots"] = snapshots ? Json(snapshots->count) : Json{};
-    json["last_snapshot"] = snapshots && snapshots->last ? Json(*snapshots->last) : Json{};
-    json["hashes_since_snapshot"] = snapshots ? Json(snapshots->hashes_since) : Json{};
+    const bool told = filter.details.has_value();
+    const FilterSnapshots snapshots = told ? filter.details->snapshots : FilterSnapshots{};
+    json["snapshots"] = told ? Json(snapshots.count) : Json{};
+    json["last_snapshot"] = snapshots.last ? Json(*snapshots.last) : Json{};
+    json["hashes_since_snapshot"] = told ? Json(snapshots.hashes_since) : Json{};
+    put_generations(json, told ? std::optional{filter.details->generations} : std::nullopt);
+    put_holders(json, filter.holders, filter.info.generation);
 }
 
 Json daemon_of(const Status &status) {

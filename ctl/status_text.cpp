@@ -135,6 +135,24 @@ std::string doubt_lines(const Where &where, const FilterStatus &filter, const st
     return explained(where, filter, word, title);
 }
 
+// Of generations, with what belongs to each; a command is never broken.
+std::string generation_text(const Where &where, const FilterStatus &filter, std::uint64_t now_s) {
+    std::string text;
+    if (filter.details) {
+        const shmbloom_info &info = filter.info;
+        const bool known = info.estimated_keys != SHMBLOOM_UNKNOWN && info.capacity != SHMBLOOM_UNKNOWN;
+        const Filling filling = known ? Filling{info.estimated_keys, info.capacity, info.keys_per_day} : Filling{};
+        for (const GenerationLine &line :
+             generation_lines(where, info.name, filter.details->generations, filling, now_s))
+            text += indented(line.text) +
+                    (line.act.empty() ? "" : std::string(kIndent + 2, ' ') + line.label + ": " + line.act + "\n");
+    }
+    if (filter.holders)
+        for (const std::string &line : holder_lines(*filter.holders, filter.info.generation))
+            text += indented(line);
+    return text;
+}
+
 std::string block(const Where &where, const FilterStatus &filter, std::uint64_t now_s) {
     std::string text = first_lines(filter);
     for (const std::string &word : filter.doubts())
@@ -152,7 +170,7 @@ std::string block(const Where &where, const FilterStatus &filter, std::uint64_t 
     for (const std::string &word : filter.warnings())
         text += explained(where, filter, word, "warning " + word);
     if (filter.is_known())
-        text += detail(filter.info, now_s);
+        text += detail(filter.info, now_s) + generation_text(where, filter, now_s);
     return text;
 }
 

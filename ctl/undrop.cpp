@@ -18,11 +18,6 @@ namespace {
 constexpr std::chrono::hours kUndropTimeout{24};
 constexpr std::chrono::seconds kListTimeout{60};
 
-Json number_or_null(const std::string &text) {
-    const auto number = parse_count(text);
-    return number ? Json(*number) : Json{};
-}
-
 int list(Client &client) {
     auto reply = client.call({"SB.UNDROP"}, kListTimeout);
     if (const Failure *failure = failure_of(reply))
@@ -32,7 +27,7 @@ int list(Client &client) {
     for (const Reply &each : std::get<Reply>(reply).elements) {
         Json fields{{"name", each.field("name")}, {"uuid", each.field("uuid")}};
         for (const char *name : {"dropped", "capacity", "adds_acknowledged", "last_snapshot", "last_snapshot_bytes"})
-            fields[name] = number_or_null(each.field(name));
+            fields[name] = json_count(each.field(name));
         kept.push_back(fields);
         const std::uint64_t dropped = parse_count(each.field("dropped")).value_or(now);
         print(each.field("name") + ", dropped " + format_age((now - std::min(now, dropped)) * 1000) + " ago, " +

@@ -9,6 +9,8 @@ namespace shmbloom::ctl {
 int run(const Where &where, const CreateOptions &options);        // create.cpp
 int run(const Where &where, const DropOptions &options);          // drop.cpp
 int run(const Where &where, const LoadOptions &options);          // load.cpp
+int run(const Where &where, const RebuildOptions &options);       // rebuild.cpp
+int run(const Where &where, const RollbackOptions &options);      // rollback.cpp
 int run(const Where &where, const StatusOptions &options);        // status.cpp
 int run(const Where &where, const ContainsOptions &options);      // keys_verbs.cpp
 int run(const Where &where, const AddOptions &options);           // keys_verbs.cpp

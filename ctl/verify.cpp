@@ -11,7 +11,6 @@
 #include "source_keys.h"
 #include "text.h"
 #include "verbs.h"
-#include "words.h"
 
 namespace shmbloom::ctl {
 
@@ -29,7 +28,10 @@ class Verify {
         auto failure = source_.start();
         if (!failure)
             failure = lines_.for_each([this](std::string_view line, std::uint64_t hash) { return check(line, hash); },
-                                      [this] { return repair(); });
+                                      [this] {
+                                          repair();
+                                          return broken_;
+                                      });
         if (failure) {
             source_.stop();
             return failure;
@@ -69,41 +71,36 @@ class Verify {
     }
 
   private:
-    Outcome check(std::string_view line, std::uint64_t hash) {
+    // False: an absent key could not be added.
+    bool check(std::string_view line, std::uint64_t hash) {
         ++checked_;
         const int answer = shmbloom__contains_hash(f_, keys_.hashing().hash_domain, hash);
         unverified_ += answer == SHMBLOOM_UNVERIFIED ? 1 : 0;
         if (answer != SHMBLOOM_ABSENT)
-            return {};
+            return true;
         ++absent_;
         if (shown_.size() < kShown)
             shown_.emplace_back(line);
         if (options_.repair)
             batch_.push_back(hash);
-        return batch_.size() < kBatch ? Outcome{} : repair();
+        return batch_.size() < kBatch || repair();
     }
 
-    Outcome repair() {
+    bool repair() {
         std::vector<std::uint8_t> answers(batch_.size());
-        const int r = batch_.empty() ? 0
-                                     : shmbloom__add_hashes(f_, keys_.hashing().hash_domain, batch_.data(),
-                                                            batch_.size(), answers.data());
+        const int r = batch_.empty() || broken_ ? 0
+                                                : shmbloom__add_hashes(f_, keys_.hashing().hash_domain, batch_.data(),
+                                                                       batch_.size(), answers.data());
         if (r < 0)
-            return Failure{exit_of(r), "absent keys could not be added: " + std::string{shmbloom_strerror(r)}};
-        repaired_ += batch_.size();
+            broken_ = Failure{exit_of(r), "absent keys could not be added: " + std::string{shmbloom_strerror(r)}};
+        if (!broken_)
+            repaired_ += batch_.size();
         batch_.clear();
-        return {};
+        return !broken_;
     }
 
     Outcome conclude_source() const {
-        if (checked_ == 0)
-            return Failure{Exit::refused, "the source gave no keys, so nothing was checked", word::kNoKeys};
-        if (checked_ < options_.expect_at_least.value_or(0))
-            return Failure{Exit::refused,
-                           "at least " + std::to_string(*options_.expect_at_least) + " keys were expected, " +
-                               std::to_string(checked_) + " came",
-                           word::kFewKeys};
-        return {};
+        return check_enough_keys(checked_, options_.expect_at_least, "so nothing was checked");
     }
 
     const VerifyOptions &options_;
@@ -114,6 +111,7 @@ class Verify {
     std::uint64_t checked_ = 0, absent_ = 0, unverified_ = 0, repaired_ = 0;
     std::vector<std::string> shown_;   // the first absent keys
     std::vector<std::uint64_t> batch_; // absent, to be added
+    Outcome broken_;                   // why they cannot be
 };
 
 } // namespace

@@ -13,13 +13,14 @@ inline constexpr const char *kDisagree = "DISAGREE";         // the state folder
 inline constexpr const char *kFewKeys = "FEWKEYS";           // fewer keys than expected
 inline constexpr const char *kHung = "HUNG";                 // the daemon is there and does not answer
 inline constexpr const char *kNoKeys = "NOKEYS";             // a source without keys
+inline constexpr const char *kNoSince = "NOSINCE";           // nobody said when a file's source began
 inline constexpr const char *kNotConfirmed = "NOTCONFIRMED"; // another name was typed
 inline constexpr const char *kPipeEnd = "PIPEEND";           // the end of a pipe proves nothing
 inline constexpr const char *kSpoiled = "SPOILED";           // an overlapping load was aborted
 inline constexpr const char *kStrayBlanks = "STRAYBLANKS";   // nobody would ask for such keys
 inline constexpr const char *kYoungDoubt = "YOUNGDOUBT";     // a doubt is younger than the load
 
-inline constexpr const char *kOwn[] = {kDisagree, kFewKeys, kHung,        kNoKeys,    kNotConfirmed,
+inline constexpr const char *kOwn[] = {kDisagree, kFewKeys, kHung, kNoKeys, kNoSince, kNotConfirmed,
                                        kPipeEnd,  kSpoiled, kStrayBlanks, kYoungDoubt};
 
 // The word of a failure that brings none of its own.

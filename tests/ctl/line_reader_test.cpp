@@ -138,3 +138,36 @@ TEST(LineReader, ReportsWhatReadRefused) {
     EXPECT_EQ(reader.next(&line), Next::failed);
     EXPECT_EQ(reader.error(), EISDIR);
 }
+
+TEST(LineReader, GivesBlocksOfWholeLines) {
+    Pipe pipe;
+    pipe.write("one\ntwo\nthr");
+    LineReader reader{pipe.read_end.get(), '\n'};
+    std::string_view lines;
+    ASSERT_EQ(reader.next_block(&lines), Next::line);
+    EXPECT_EQ(lines, "one\ntwo\n");
+    pipe.write("ee\nlast");
+    pipe.write_end.reset();
+    ASSERT_EQ(reader.next_block(&lines), Next::line);
+    EXPECT_EQ(lines, "three\n");
+    ASSERT_EQ(reader.next_block(&lines), Next::line);
+    EXPECT_EQ(lines, "last");
+    EXPECT_EQ(reader.next_block(&lines), Next::end);
+    EXPECT_EQ(reader.bytes_read(), 18u);
+    EXPECT_EQ(reader.bytes_given(), 18u);
+}
+
+TEST(LineReader, GivesNoBlockOfALineThatDoesNotEnd) {
+    Pipe pipe;
+    std::thread writer{[&] {
+        pipe.write("a\n" + std::string(SHMBLOOM_KEY_MAX_BYTES + 1, 'k'));
+        pipe.write_end.reset();
+    }};
+    LineReader reader{pipe.read_end.get(), '\n'};
+    std::string_view lines;
+    ASSERT_EQ(reader.next_block(&lines), Next::line);
+    EXPECT_EQ(lines, "a\n");
+    EXPECT_EQ(reader.next_block(&lines), Next::too_long);
+    pipe.read_end.reset(); // so that the writer ends
+    writer.join();
+}

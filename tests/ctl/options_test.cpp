@@ -69,6 +69,23 @@ TEST(Options, CreateTakesADurability) {
                      "durable logged memory"));
 }
 
+TEST(Options, CreateTakesGrowthOrAWordForFull) {
+    const std::vector<std::string> begin{"create", "l", "--capacity", "1k", "--fpr", "1%"};
+    const auto with = [&](std::vector<std::string> more) {
+        more.insert(more.begin(), begin.begin(), begin.end());
+        return more;
+    };
+    EXPECT_FALSE(parsed<CreateOptions>(begin).growable);
+    EXPECT_TRUE(parsed<CreateOptions>(with({"--growable"})).growable);
+    EXPECT_EQ(parsed<CreateOptions>(with({"--growable"})).expansion, std::nullopt);
+    EXPECT_TRUE(parsed<CreateOptions>(with({"--expansion", "4"})).growable);
+    EXPECT_EQ(parsed<CreateOptions>(with({"--expansion", "4"})).expansion, 4u);
+    EXPECT_EQ(parsed<CreateOptions>(with({"--when-full", "refuse"})).when_full, "refuse");
+    EXPECT_TRUE(says(refusal(with({"--expansion", "1"})), "2 to 32768"));
+    EXPECT_TRUE(says(refusal(with({"--when-full", "grow"})), "warn refuse"));
+    EXPECT_TRUE(says(refusal(with({"--growable", "--when-full", "warn"})), "do not grow"));
+}
+
 TEST(Options, NamesAreCheckedBeforeAnyDaemonIsAsked) {
     EXPECT_EQ(refusal({"status", "A.z_0:9-"}), "");
     EXPECT_EQ(refusal({"status", std::string(64, 'x')}), "");

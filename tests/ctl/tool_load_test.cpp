@@ -158,6 +158,13 @@ TEST_F(ToolLoad, AnInterruptEndsTheCommandAndLeavesTheFilterAsItWas) {
     EXPECT_EQ(::kill(pid, 0), -1) << "the command still runs";
 }
 
+TEST_F(ToolLoad, AnErrorInTheMiddleOfMillionsEndsIt) {
+    const std::string tool = std::string{SHMBLOOMCTL_PATH} + " --runtime-dir " + instance.runtime_dir();
+    const Finished load = exec("seq 1 300000; " + tool + " drop links --yes >&2; seq 300001 3000000");
+    EXPECT_EQ(load.code, 5) << load.log;
+    EXPECT_TRUE(says(load.log, "'links' stays as it was")) << load.log;
+}
+
 TEST_F(ToolLoad, ALoadThatOverlapsAnAbortedOneIsToBeDoneAgain) {
     const std::string go = instance.folder() / "go";
     ASSERT_EQ(::mkfifo(go.c_str(), 0600), 0);
