@@ -152,5 +152,26 @@ TEST_F(Switches, AreNoticedByNobody) {
     EXPECT_EQ(instance.segment_names(), instance.recorded_segment_names());
 }
 
+// A worker that does not look anything up keeps the generation that it mapped; asking for info is enough to let it go.
+TEST(IdleHandle, LetsAnEarlierGenerationGoAtItsNextInfo) {
+    TestInstance instance;
+    instance.start();
+    KeptFilter links{instance, "links", KeptFilter::live(), 100};
+    const std::string uuid = instance.info("links").at("uuid"), first = instance.info("links").at("generation");
+    Worker idle = instance.worker();
+    idle.open("links");
+    for (int i = 0; i < 3; i++) {
+        Wire wire = instance.wire();
+        ASSERT_FALSE(wire.call({"SB.REBUILD", "links", "BEGIN"}).is_error());
+        (void)bring(wire, "links", instance.info("links").at("hash_domain"),
+                    packed_hashes(seed_of(instance), links.acknowledged()));
+        ASSERT_EQ(wire.call({"SB.REBUILD", "links", "END"}).fields()["switched"], "1");
+    }
+    EXPECT_EQ(mapped_segments(idle.process().pid(), uuid), std::set<std::string>{first});
+    const std::string last = instance.info("links").at("generation");
+    EXPECT_TRUE(idle.tell("info").ends_with(" generation " + last));
+    EXPECT_EQ(mapped_segments(idle.process().pid(), uuid), std::set<std::string>{last});
+}
+
 } // namespace
 } // namespace shmbloom::test
