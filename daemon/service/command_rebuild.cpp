@@ -114,9 +114,9 @@ void Dispatcher::end_rebuild(const Call &call) {
             continue;
         }
         const auto number = i + 1 < call.arguments.size() ? parse_unsigned(call.arguments[++i]) : std::nullopt;
-        if (is_word(option, "EXPECT") && number)
+        if (number && is_word(option, "EXPECT"))
             guards.expected = *number;
-        else if (is_word(option, "SHRINK") && number && *number <= 100)
+        else if (number && *number <= 100 && is_word(option, "SHRINK"))
             guards.shrink_percent = *number;
         else
             return call.reply(reply::error("RANGE", "EXPECT is a whole number of keys, SHRINK 0 to 100 percent; usage: " +
