@@ -277,6 +277,7 @@ class Instance {
     std::shared_ptr<NewHashList> new_hash_list(const FilterRecord &record);
     void look_after_hash_list(const FilterPtr &filter);
     void take_from_journal(const FilterPtr &filter);
+    bool is_list_of(const FilterPtr &filter, std::uint64_t lineage) const;
     void taken_from_journal(const FilterPtr &filter, const HashFileRecord &file, const std::string &trouble, Lsn to);
     void compact(const FilterPtr &filter);
     void compacted(const FilterPtr &filter, const std::vector<HashFileRecord> &replaced, const HashFileRecord &file,
