@@ -285,6 +285,8 @@ void Instance::open_switched(Filter &filter, const Build &build) {
     filter.warnings &= ~std::uint32_t{SHMBLOOM_WARNING_NAME_LOST | SHMBLOOM_WARNING_FULL};
     filter.may_be_held = true;
     filter.forget_estimates();
+    filter.growth_blocked.clear(); // whatever it was, this is another content
+    filter.no_growth_before = 0;
     filter.show_status(*control_, registry_);
     log::info(name_of(filter) + " was switched to generation " + std::to_string(record.generation) + " by a " +
               build.kind_text());
