@@ -1,6 +1,7 @@
 #include "holder_view.h"
 
 #include <algorithm>
+#include <unistd.h>
 
 #include "numbers.h"
 #include "shared_memory.h"
@@ -35,6 +36,8 @@ HolderView group_by_generation(const holders::Found &found) {
     HolderView view;
     view.unreadable = found.unreadable;
     for (const holders::Holder &holder : found.holders) {
+        if (holder.pid == ::getpid()) // only because it looks
+            continue;
         HeldGeneration &held = view.by_generation[holder.generation];
         held.pids.push_back(holder.pid);
         held.bytes = std::max(held.bytes, holder.bytes);
@@ -66,7 +69,8 @@ std::vector<std::string> holder_lines(const HolderView &view, std::uint64_t pres
     const std::size_t count = here == view.by_generation.end() ? 0 : here->second.pids.size();
     std::string text = "mapped by " + std::to_string(count) + (count == 1 ? " process" : " processes");
     if (view.unreadable > 0)
-        text += "; " + std::to_string(view.unreadable) + " others could not be looked at (root can)";
+        text += "; " + std::to_string(view.unreadable) + (view.unreadable == 1 ? " other" : " others") +
+                " could not be looked at (root can)";
     lines.push_back(text);
     return lines;
 }

@@ -55,7 +55,6 @@ void print_end(const Where &where, const std::string &name, const Reply &end) {
         print(what + "\n");
     if (end.field("live") != "1")
         print_doubts(where, name, end.field("doubts"));
-    print("back: " + command_line(where, "rollback " + name) + "\n");
 }
 
 void put_end(const Reply &end, Json &fields) {
@@ -178,6 +177,8 @@ class Rebuild {
             return *failure;
         ended_ = std::get<Reply>(ended);
         print_end(where_, options_.name, ended_);
+        if (ended_.field("switched") == "1")
+            print("back: " + command_line(where_, "rollback " + options_.name) + "\n");
         return {};
     }
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <iostream>
 
+#include "disk/hash_list.h"
 #include "disk/journal_scan.h"
 #include "disk/snapshot.h"
 #include "disk/state_folder.h"
@@ -37,15 +38,28 @@ bool check_snapshots(const std::string &state_dir, const FilterRecord &record, L
     const std::string path = state_dir + "/" + to_string(record.uuid);
     const UniqueFd folder{::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
     from = record.created;
-    for (const SnapshotRecord &listed : record.snapshots) {
+    for (const SnapshotRecord &listed : all_snapshots(record)) {
         std::string reason;
         const auto file = SnapshotFile::open(folder.get(), snapshot_name(listed.number), path, reason);
         std::vector<std::uint64_t> words(file ? file->bits_bytes() / 8 : 0);
         const bool is_whole = file && file->read_into(words.data(), reason);
-        if (is_whole)
+        if (is_whole && listed.lineage == record.lineage)
             from = listed.s;
         std::cout << "  snapshot " << listed.number << (is_whole ? " is whole" : " cannot be used: " + reason) << '\n';
         good = good && is_whole;
+    }
+    return good;
+}
+
+// What a growable filter grows from.
+bool check_hash_lists(const std::string &state_dir, const FilterRecord &record) {
+    bool good = true;
+    const std::string path = state_dir + "/" + to_string(record.uuid);
+    const UniqueFd folder{::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+    for (const HashFileRecord &file : all_hash_files(record)) {
+        const std::string wrong = read_hash_list(folder.get(), path, record.uuid, file, [](const auto &) {});
+        std::cout << "  hash list " << file.number << (wrong.empty() ? " is whole" : " cannot be used: " + wrong) << '\n';
+        good = good && wrong.empty();
     }
     return good;
 }
@@ -74,6 +88,7 @@ bool check_journal(const std::string &state_dir, const Registry &registry) {
         std::cout << "filter '" << record.name << "', " << record.snapshots.size() << " snapshots:\n";
         Lsn from = 0;
         good = check_snapshots(state_dir, record, from) && good;
+        good = check_hash_lists(state_dir, record) && good;
         const std::string damage = scan.damage(from);
         std::cout << "  the journal from LSN " << from << " on is " << (damage.empty() ? "whole" : "not: " + damage)
                   << '\n';

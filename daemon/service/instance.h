@@ -227,7 +227,7 @@ class Instance {
     void fill_build(const FilterPtr &filter, const BuildPtr &build, FillBuild fill);
     void filled(const FilterPtr &filter, const BuildPtr &build, const std::string &trouble);
     void went_on(Build &build) const;
-    void when_filled(const BuildPtr &build, std::function<void()> go_on) const;
+    void when_filled(const FilterPtr &filter, const BuildPtr &build, Done go_on) const;
     std::string replay_into(const BuildPtr &build, std::uint64_t filter_number, const JournalPlace &place);
     JournalPlace journal_place() const;
     void end_build(const FilterPtr &filter, const BuildPtr &build);

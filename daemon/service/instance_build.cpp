@@ -21,6 +21,10 @@ std::string name_of(const Filter &filter) {
     return "filter '" + filter.record.name + "'";
 }
 
+Failure was_stopped(const Build &build) {
+    return {"ERR", "the " + std::string{build.kind_text()} + " was stopped; nothing changed"};
+}
+
 } // namespace
 
 Failure Instance::is_being_built(const Filter &filter) const {
@@ -69,7 +73,7 @@ void Instance::begin_build(const FilterPtr &filter, const BuildPtr &build, Done 
     writer_.commit({.durable =
                         [this, filter, build, fed] {
                             if (!is_current(filter, build))
-                                return;
+                                return fed(was_stopped(*build));
                             crash_point("build.making");
                             memory_.run([this, filter, build, fed, identity = identity_of(*filter, *build)] {
                                 const Made made = make_checked(identity);
@@ -98,7 +102,7 @@ void Instance::feed_both(const FilterPtr &filter, const BuildPtr &build, const M
     if (!is_current(filter, build)) {
         if (made.segment)
             remove_shared_memory(made.segment->name(), made.segment->id());
-        return fed(Failure{"ERR", "the " + std::string{build->kind_text()} + " was stopped"});
+        return fed(was_stopped(*build));
     }
     if (!made.segment) {
         end_build(filter, build);
@@ -141,8 +145,13 @@ void Instance::went_on(Build &build) const {
         std::exchange(build.when_filled, nullptr)();
 }
 
-void Instance::when_filled(const BuildPtr &build, std::function<void()> go_on) const {
-    build->when_filled = std::move(go_on);
+// `go_on` is told why it did not come to that.
+void Instance::when_filled(const FilterPtr &filter, const BuildPtr &build, Done go_on) const {
+    build->when_filled = [this, filter, build, go_on = std::move(go_on)] {
+        if (!is_current(filter, build))
+            return go_on(was_stopped(*build));
+        go_on(std::nullopt);
+    };
     went_on(*build);
 }
 
@@ -181,6 +190,8 @@ void Instance::end_build(const FilterPtr &filter, const BuildPtr &build) {
     if (build->kind == Build::Kind::rebuild)
         forget_hash_files(filter->record, build->hash_list.files);
     build->list.reset();
+    if (build->when_filled) // who waits for the end is told
+        post_(std::exchange(build->when_filled, nullptr));
     writer_.commit({.durable = [] {}, .failed = nullptr});
 }
 
@@ -192,8 +203,7 @@ void Instance::switch_when_kept(const FilterPtr &filter, const BuildPtr &build, 
                              [this, filter, build, done = std::move(done)](const std::string &error,
                                                                            const SnapshotRecord &snapshot) {
                                  if (!is_current(filter, build))
-                                     return done(Failure{"ERR", "the " + std::string{build->kind_text()} +
-                                                                    " was stopped; nothing changed"});
+                                     return done(was_stopped(*build));
                                  if (error.empty())
                                      return commit_switch(filter, build, snapshot, done);
                                  end_build(filter, build);
@@ -208,7 +218,7 @@ void Instance::commit_switch(const FilterPtr &filter, const BuildPtr &build, std
         return filter->after_change.push_back([this, filter, build, snapshot, done] {
             if (is_current(filter, build))
                 return commit_switch(filter, build, snapshot, done);
-            done(Failure{"ERR", "the " + std::string{build->kind_text()} + " was stopped; nothing changed"});
+            done(was_stopped(*build));
         });
     FilterRecord &record = filter->record;
     filter->changing = true;

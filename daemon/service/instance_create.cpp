@@ -235,8 +235,8 @@ void Instance::drop(const std::string &name, Done caller) {
     registry_.ending.push_back(ending);
     keep_for_undrop(*filter);
     snapshotter_->cancel(*filter);
-    add_those_that_waited(filter); // to be told that it is gone
     filter->slot = SHMBLOOM_SLOT_COUNT; // adds that wait for the disk count nowhere: the slot may be another's by then
+    add_those_that_waited(filter); // to be told that it is gone
     filters_.erase(found);
     dropping_.insert(name);
     writer_.commit({.durable =

@@ -115,7 +115,11 @@ void Instance::grow(const FilterPtr &filter, std::optional<std::uint64_t> capaci
             return done(failure, {});
         fill_build(filter, build, [this, build, uuid = filter->record.uuid,
                                    number = filter->record.number](const JournalPlace &place) { return fill_from_hash_list(build, uuid, number, place); });
-        when_filled(build, [this, filter, build, done] { end_growth(filter, build, done); });
+        when_filled(filter, build, [this, filter, build, done](const std::optional<Failure> &stopped) {
+            if (stopped)
+                return done(stopped, {});
+            end_growth(filter, build, done);
+        });
     });
 }
 

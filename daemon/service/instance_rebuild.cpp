@@ -273,7 +273,9 @@ void Instance::end_rebuild(std::uint64_t session, std::string_view name, const R
     if (!build || !build->segment)
         return done(no_rebuild(name), {});
     const FilterPtr filter = filters_.find(name)->second;
-    when_filled(build, [this, filter, build, guards, done] {
+    when_filled(filter, build, [this, filter, build, guards, done](const std::optional<Failure> &stopped) {
+        if (stopped)
+            return done(stopped, {});
         filter->show_status(*control_, registry_); // the estimate is of now
         SwitchResult result{.keys = build->keys,
                             .replayed = build->replayed,

@@ -41,8 +41,9 @@ void Instance::renew(const FilterPtr &filter) {
             build->segment->merge(*from);
             return std::string{};
         });
-        when_filled(build, [this, filter, build] {
-            commit_switch(filter, build, std::nullopt, [](const auto &) {});
+        when_filled(filter, build, [this, filter, build](const std::optional<Failure> &stopped) {
+            if (!stopped)
+                commit_switch(filter, build, std::nullopt, [](const auto &) {});
         });
     });
 }

@@ -51,7 +51,9 @@ void Instance::rollback(const std::string &name, bool with_present, const std::s
             post_([build, bits_set = build->segment->count_bits()] { build->bits_set = bits_set; });
             return missing;
         });
-        when_filled(build, [this, filter, build, done] {
+        when_filled(filter, build, [this, filter, build, done](const std::optional<Failure> &stopped) {
+            if (stopped)
+                return done(stopped);
             if (build->trouble.empty())
                 return switch_when_kept(filter, build, done);
             end_build(filter, build);

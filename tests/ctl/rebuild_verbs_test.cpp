@@ -169,6 +169,15 @@ TEST_F(RebuildVerbs, AFullFilterThatIsToRefuseSaysTheWayOut) {
     instance.must_ctl(
         {"create", "small", "--capacity", "100", "--fpr", "1%", "--nothing-exists-yet", "--when-full", "refuse"});
     EXPECT_EQ(object({"status", "small"}, 0)["when_full"], "refuse");
+    std::string keys;
+    for (int i = 0; i < 200; ++i)
+        keys += std::to_string(i) + "\n";
+    operate({"add", "small", "-"}, keys);
+    // The daemon estimates how full it is once a second.
+    int more = 1000;
+    EXPECT_TRUE(eventually([&] { return operate({"add", "small", std::to_string(++more)}).code == 6; }));
+    EXPECT_TRUE(says(operate({"status", "small"}).output, "rebuild small --capacity N"));
+}, 0)["when_full"], "refuse");
 }
 
 TEST_F(RebuildVerbs, StatusNamesWhoHoldsWhichGeneration) {

@@ -13,6 +13,7 @@
  *   strict KIND FROM COUNT             enters seccomp strict mode, then as count; the process ends
  *   pss PREFIX                         KiB of proportional set size of mappings whose name begins so
  *   timeout MS                         ok; for the next open
+ *   crowd NAME KIND THREADS FILE       as watch, by so many threads, each with a handle of its own on NAME
  * These two go on until another line comes, whatever it says, and then answer once:
  *   flood KIND FROM 0 FILE             acknowledged N refused R unknown U twice T; adds without pause, FILE as for add.
  *                                      unknown: sent, and no reply came; twice: acknowledged, but sent more than once
@@ -23,6 +24,7 @@
 #include <fcntl.h>
 #include <linux/seccomp.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -32,7 +34,7 @@
 #include "keys.h"
 #include "shmbloom/shmbloom.h"
 
-static shmbloom_filter *filter;
+static _Thread_local shmbloom_filter *filter; /* of this thread */
 static shmbloom_options options = {.struct_size = sizeof options};
 static char error_text[512];
 
@@ -119,12 +121,18 @@ static void flood(const char *kind, uint64_t from, const char *path) {
 
 #define WATCHED_FILES_MAX 8
 
-static void watch(const char *kind, char *paths) {
-    uint64_t answers[3] = {0, 0, 0}, first_absent = 0, *seen = NULL;
+struct watched {
+    uint64_t answers[3], first_absent;
+};
+
+static struct watched watch_until_told(const char *kind, char *paths) {
+    struct watched watched = {{0, 0, 0}, 0};
+    uint64_t *seen = NULL;
     size_t count = 0, room = 0, cursor = 0, files = 0;
+    char *rest = NULL;
     const char *path[WATCHED_FILES_MAX];
     int fd[WATCHED_FILES_MAX];
-    for (char *at = strtok(paths, ","); at != NULL && files < WATCHED_FILES_MAX; at = strtok(NULL, ",")) {
+    for (char *at = strtok_r(paths, ",", &rest); at != NULL && files < WATCHED_FILES_MAX; at = strtok_r(NULL, ",", &rest)) {
         path[files] = at;
         fd[files++] = -1;
     }
@@ -146,18 +154,27 @@ static void watch(const char *kind, char *paths) {
             char key[TEST_KEY_MAX_BYTES];
             const uint64_t index = i < count - known ? seen[known + i] : seen[cursor++ % known];
             const int answer = ask_text(kind, key, test_key(key, kind, index));
-            if (answer == SHMBLOOM_ABSENT && answers[SHMBLOOM_ABSENT] == 0)
-                first_absent = index;
-            answers[answer]++;
+            if (answer == SHMBLOOM_ABSENT && watched.answers[SHMBLOOM_ABSENT] == 0)
+                watched.first_absent = index;
+            watched.answers[answer]++;
         }
     }
     for (size_t f = 0; f < files; f++)
         if (fd[f] >= 0)
             close(fd[f]);
     free(seen);
+    return watched;
+}
+
+static void show_watched(const struct watched *w) {
     wait_for_line();
-    printf("absent %" PRIu64 " maybe %" PRIu64 " unverified %" PRIu64 " first %" PRIu64 "\n", answers[0], answers[1],
-           answers[2], first_absent);
+    printf("absent %" PRIu64 " maybe %" PRIu64 " unverified %" PRIu64 " first %" PRIu64 "\n", w->answers[0], w->answers[1],
+           w->answers[2], w->first_absent);
+}
+
+static void watch(const char *kind, char *paths) {
+    const struct watched watched = watch_until_told(kind, paths);
+    show_watched(&watched);
 }
 
 static void fork_and_count(const char *kind, uint64_t from, uint64_t n) {
@@ -224,6 +241,52 @@ static void open_filter(const char *name) {
         puts("ok");
 }
 
+#define CROWD_MAX 16
+
+struct member {
+    pthread_t thread;
+    const char *name, *kind, *path;
+    int error;
+    struct watched watched;
+};
+
+static void *run_member(void *context) {
+    struct member *m = context;
+    char paths[2048];
+    snprintf(paths, sizeof paths, "%s", m->path);
+    m->error = shmbloom_open(&filter, m->name, NULL);
+    if (m->error == 0)
+        m->watched = watch_until_told(m->kind, paths);
+    filter = shmbloom_close(filter);
+    return NULL;
+}
+
+static void crowd(const char *name, const char *kind, size_t threads, const char *path) {
+    struct member members[CROWD_MAX];
+    struct watched all = {{0, 0, 0}, 0};
+    int error = 0;
+    threads = threads < CROWD_MAX ? threads : CROWD_MAX;
+    for (size_t i = 0; i < threads; i++) {
+        members[i] = (struct member){0, name, kind, path, 0, {{0, 0, 0}, 0}};
+        if (pthread_create(&members[i].thread, NULL, run_member, &members[i]) != 0)
+            exit(1);
+    }
+    for (size_t i = 0; i < threads; i++) {
+        pthread_join(members[i].thread, NULL);
+        error = members[i].error != 0 ? members[i].error : error;
+        if (members[i].watched.answers[SHMBLOOM_ABSENT] != 0)
+            all.first_absent = members[i].watched.first_absent;
+        for (size_t a = 0; a < 3; a++)
+            all.answers[a] += members[i].watched.answers[a];
+    }
+    if (error == 0) {
+        show_watched(&all);
+    } else {
+        wait_for_line();
+        printf("error %d %s\n", error, shmbloom_strerror(error));
+    }
+}
+
 int main(void) {
     char line[4096];
     setvbuf(stdin, NULL, _IONBF, 0); /* poll must see what has not been read yet */
@@ -256,7 +319,14 @@ int main(void) {
             flood(word, from, path);
         else if (strcmp(verb, "watch") == 0)
             watch(word, path);
-        else if (strcmp(verb, "pss") == 0)
+        else if (strcmp(verb, "crowd") == 0) {
+            char kind[16] = "";
+            unsigned threads = 0;
+            if (sscanf(line, "%*s %*s %15s %u %2047s", kind, &threads, path) == 3)
+                crowd(word, kind, threads, path);
+            else
+                puts("error usage: crowd NAME KIND THREADS FILE");
+        } else if (strcmp(verb, "pss") == 0)
             show_pss(word);
         else if (strcmp(verb, "timeout") == 0) {
             options.add_timeout_ms = (int32_t)strtol(word, NULL, 10);

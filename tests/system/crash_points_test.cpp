@@ -13,7 +13,7 @@ namespace {
 TEST(CrashPoints, EveryOneInTheSourceIsTriedHere) {
     std::set<std::string> tried;
     for (const auto *steps : {&kCreateSteps, &kDropSteps, &kLoadSteps, &kControlSteps, &kPauseSteps, &kJournalSteps,
-                              &kFolderSteps, &kImportSteps, &kRenewSteps})
+                              &kFolderSteps, &kImportSteps, &kSwitchSteps, &kHashListSteps})
         for (const Step &step : *steps)
             tried.insert(step.name);
     for (const StartStep &step : kStartSteps)

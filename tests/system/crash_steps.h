@@ -75,8 +75,12 @@ inline const std::vector<Step> kJournalSteps{
     {"snapshot.renamed"},     {"snapshot.named"},       {"snapshot.named", 3}, {"journal.file_removed"},
     {"stop.clean"}};
 
-inline const std::vector<Step> kRenewSteps{
-    {"renew.making"}, {"renew.made"}, {"renew.copied"}, {"renew.durable"}, {"renew.opened"}};
+// Of a new generation and the switch to it, whatever it is made for.
+inline const std::vector<Step> kSwitchSteps{{"build.making"},  {"build.made"},    {"build.filled"},
+                                            {"switch.durable"}, {"switch.slot"},   {"switch.opened"},
+                                            {"switch.old_ended"}, {"switch.unlinked"}};
+inline const std::vector<Step> kHashListSteps{
+    {"hash_list.synced"}, {"hash_list.taken"}, {"hash_list.named"}, {"hash_list.compacted"}};
 inline const std::vector<Step> kFolderSteps{{"journal.folder_made"}};
 inline const std::vector<Step> kImportSteps{{"import.noted"}, {"import.merged"}};
 

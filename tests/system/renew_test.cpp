@@ -123,7 +123,7 @@ TEST_P(RenewCrash, NeverLosesAnAcknowledgedAdd) {
 }
 
 INSTANTIATE_TEST_SUITE_P(At, RenewCrash,
-                         testing::Combine(testing::ValuesIn(kRenewSteps),
+                         testing::Combine(testing::ValuesIn(kSwitchSteps),
                                           testing::Values(Durability{kDurable}, Durability{kMemory})));
 
 } // namespace

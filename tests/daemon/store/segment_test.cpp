@@ -110,10 +110,11 @@ TEST_F(CreatedSegment, TakesTheSameBitsAloneAsWithOthers) {
     for (const shmbloom_shape shape : {shmbloom_shape{SHMBLOOM_LAYOUT_CLASSIC, 7, 30011}, shmbloom_shape{SHMBLOOM_LAYOUT_BLOCKED, 2, 61},
                                        shmbloom_shape{SHMBLOOM_LAYOUT_BLOCKED, 3, 61}}) {
         std::unique_ptr<Segment> made[2];
+        SegmentIdentity other = identity;
+        other.shape = shape;
         for (auto &each : made) {
-            identity.shape = shape;
-            identity.generation++;
-            each = std::make_unique<Segment>(Segment::Create{}, identity);
+            other.generation++;
+            each = std::make_unique<Segment>(Segment::Create{}, other);
             remove_shared_memory(each->name(), each->id());
         }
         EXPECT_EQ(made[0]->add(hashes, answers.data()), made[1]->add_alone(hashes));
