@@ -230,7 +230,7 @@ class Instance {
     void when_filled(const FilterPtr &filter, const BuildPtr &build, Done go_on) const;
     std::string replay_into(const BuildPtr &build, std::uint64_t filter_number, const JournalPlace &place);
     JournalPlace journal_place() const;
-    void end_build(const FilterPtr &filter, const BuildPtr &build);
+    void end_build(const FilterPtr &filter, BuildPtr build);
     void switch_when_kept(const FilterPtr &filter, const BuildPtr &build, Done done);
     void commit_switch(const FilterPtr &filter, const BuildPtr &build, std::optional<SnapshotRecord> snapshot, Done done);
     void open_switched(Filter &filter, const Build &build);

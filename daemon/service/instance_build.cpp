@@ -176,8 +176,8 @@ JournalPlace Instance::journal_place() const {
     return {journal_folder_.get(), state_.path() + "/journal", registry_.journal.files, states};
 }
 
-// Nothing changed: the filter is what it was.
-void Instance::end_build(const FilterPtr &filter, const BuildPtr &build) {
+// Nothing changed: the filter is what it was. `build` is no reference, as it may be the filter's own, which goes here.
+void Instance::end_build(const FilterPtr &filter, BuildPtr build) {
     if (filter->build != build)
         return;
     build->is_cancelled = true;

@@ -100,9 +100,7 @@ TEST_F(RebuildRefused, KeysThatMustBeThereAndAreNot) {
     FilterWire third = begun();
     third.must(third.keys().range(0, 30));
     third.bulk_range(1000, kKeys);
-    const auto many = third.rebuild({"END", "SHRINK", "100"});
-    expect_says(many, "RANGE", {"30 of 30", "missing: 0,1,2,"});
-    EXPECT_TRUE(many.text.ends_with(",18,19")) << many.text;
+    expect_says(third.rebuild({"END", "SHRINK", "100"}), "RANGE", {"30 of 30", "missing: 0,1,2,", ",18,19; nothing changed"});
 }
 
 TEST_F(RebuildRefused, ADryRun) {
@@ -203,6 +201,7 @@ TEST_F(RebuildRefused, WhenTheJournalDoesNotReachBack) {
     FilterWire wire{instance, "links"};
     expect_says(wire.rebuild({"BEGIN", "SINCE", "1"}), "RANGE", {"older than this daemon", "SINCE-SECONDS"});
     const auto reaches = [&](const Words &words) {
+        (void)instance.daemon().log(); // each is a line there: a pipe that nobody reads stops the daemon
         const auto reply = wire.rebuild(words);
         if (!reply.is_error())
             EXPECT_EQ(wire.rebuild({"ABORT"}).text, "OK");
@@ -249,7 +248,7 @@ TEST_F(RebuildRefused, WhenTheRegistryCannotBeWrittenAtItsBegin) {
 TEST_F(RebuildRefused, WhenTheRegistryCannotBeWrittenAtItsEndItIsDoneLater) {
     FilterWire wire = begun();
     wire.bulk_range(0, kKeys - 100);
-    const std::string blocker = instance.state_dir() + "/registry.json.new", before = info("generation");
+    const std::string blocker = instance.state_dir() + "/registry.json.new";
     std::filesystem::create_directory(blocker);
     expect_says(wire.rebuild({"END"}), "IO", {"is switched when the registry can be written"});
     add(10'000, 100);
@@ -258,7 +257,7 @@ TEST_F(RebuildRefused, WhenTheRegistryCannotBeWrittenAtItsEndItIsDoneLater) {
     EXPECT_EQ(wire.rebuild(kBegin).word(), "BUSY");
     EXPECT_EQ(instance.segment_names().size(), 2u);
     std::filesystem::remove(blocker);
-    ASSERT_TRUE(eventually([&] { return info("generation") != before; }));
+    ASSERT_TRUE(eventually([&] { return instance.segment_names().size() == 1; }));
     expect_there(0, kKeys - 100);
     expect_gone(kKeys - 100, 100);
     expect_there(10'000, 100);
