@@ -10,9 +10,9 @@ namespace {
 
 namespace reply = net::reply;
 
-std::optional<std::uint32_t> parse_expansion(std::string_view text) {
+std::optional<std::uint32_t> parse_expansion(std::string_view text, std::uint64_t least) {
     const auto number = parse_unsigned(text);
-    if (!number || *number < 1 || *number > 32768)
+    if (!number || *number < least || *number > 32768)
         return std::nullopt;
     return static_cast<std::uint32_t>(*number);
 }
@@ -47,10 +47,10 @@ std::string read_option(CreateRequest &request, std::string_view option, std::st
         return durability ? "" : bad("durable, logged or memory");
     }
     if (is_word(option, "EXPANSION")) {
-        const auto expansion = parse_expansion(value);
+        const auto expansion = parse_expansion(value, 2);
         request.expansion = expansion.value_or(0);
         request.growable = true;
-        return expansion ? "" : bad("a whole number from 1 to 32768");
+        return expansion ? "" : bad("a whole number from 2 to 32768");
     }
     if (is_word(option, "WHENFULL")) {
         request.when_full = is_word(value, "REFUSE") ? WhenFull::refuse : WhenFull::warn;
@@ -99,7 +99,7 @@ void Dispatcher::reserve(const Call &call) {
         if (is_word(call.arguments[i], "NONSCALING")) {
             request.growable = false;
         } else if (is_word(call.arguments[i], "EXPANSION") && i + 1 < call.arguments.size()) {
-            const auto expansion = parse_expansion(call.arguments[++i]);
+            const auto expansion = parse_expansion(call.arguments[++i], 1); // as RedisBloom; grows by 2
             if (!expansion)
                 return call.reply(reply::error("RANGE", "EXPANSION is a whole number from 1 to 32768"));
             request.expansion = *expansion;

@@ -230,7 +230,7 @@ class Instance {
     void when_filled(const FilterPtr &filter, const BuildPtr &build, Done go_on) const;
     std::string replay_into(const BuildPtr &build, std::uint64_t filter_number, const JournalPlace &place);
     JournalPlace journal_place() const;
-    void end_build(const FilterPtr &filter, const BuildPtr &build);
+    void end_build(const FilterPtr &filter, BuildPtr build);
     void switch_when_kept(const FilterPtr &filter, const BuildPtr &build, Done done);
     void commit_switch(const FilterPtr &filter, const BuildPtr &build, std::optional<SnapshotRecord> snapshot, Done done);
     void open_switched(Filter &filter, const Build &build);
@@ -277,6 +277,7 @@ class Instance {
     std::shared_ptr<NewHashList> new_hash_list(const FilterRecord &record);
     void look_after_hash_list(const FilterPtr &filter);
     void take_from_journal(const FilterPtr &filter);
+    bool is_list_of(const FilterPtr &filter, std::uint64_t lineage) const;
     void taken_from_journal(const FilterPtr &filter, const HashFileRecord &file, const std::string &trouble, Lsn to);
     void compact(const FilterPtr &filter);
     void compacted(const FilterPtr &filter, const std::vector<HashFileRecord> &replaced, const HashFileRecord &file,

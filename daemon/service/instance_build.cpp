@@ -176,8 +176,8 @@ JournalPlace Instance::journal_place() const {
     return {journal_folder_.get(), state_.path() + "/journal", registry_.journal.files, states};
 }
 
-// Nothing changed: the filter is what it was.
-void Instance::end_build(const FilterPtr &filter, const BuildPtr &build) {
+// Nothing changed: the filter is what it was. `build` is no reference, as it may be the filter's own, which goes here.
+void Instance::end_build(const FilterPtr &filter, BuildPtr build) {
     if (filter->build != build)
         return;
     build->is_cancelled = true;
@@ -295,6 +295,8 @@ void Instance::open_switched(Filter &filter, const Build &build) {
     filter.warnings &= ~std::uint32_t{SHMBLOOM_WARNING_NAME_LOST | SHMBLOOM_WARNING_FULL};
     filter.may_be_held = true;
     filter.forget_estimates();
+    filter.growth_blocked.clear(); // whatever it was, this is another content
+    filter.no_growth_before = 0;
     filter.show_status(*control_, registry_);
     log::info(name_of(filter) + " was switched to generation " + std::to_string(record.generation) + " by a " +
               build.kind_text());

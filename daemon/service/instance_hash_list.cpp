@@ -51,7 +51,7 @@ void Instance::take_from_journal(const FilterPtr &filter) {
     filter->listed_at = boottime_ns() / 1'000'000'000;
     const Lsn from = record.hash_list.through, to = journal_->durable();
     lister_.run([this, filter, from, to, place = journal_place(), uuid = record.uuid, filter_number = record.number,
-                 number = registry_.next_snapshot_number++] {
+                 lineage = record.lineage, number = registry_.next_snapshot_number++] {
         std::string trouble;
         HashFileRecord file;
         try {
@@ -67,18 +67,27 @@ void Instance::take_from_journal(const FilterPtr &filter) {
             trouble = failure.what();
         }
         crash_point("hash_list.taken");
-        post_([this, filter, file, trouble, to] { taken_from_journal(filter, file, trouble, to); });
+        post_([this, filter, lineage, file, trouble, to] {
+            filter->listing = false;
+            if (is_list_of(filter, lineage))
+                return taken_from_journal(filter, file, trouble, to);
+            if (trouble.empty())
+                forget_hash_files(filter->record, {file});
+        });
     });
 }
 
+// Whether what was written for it belongs to it still. Not if it was dropped, or has another content by now or soon: keys
+// that are deleted there would come back when it grows.
+bool Instance::is_list_of(const FilterPtr &filter, std::uint64_t lineage) const {
+    return filter->is_published() && !filter->build && filter->record.lineage == lineage;
+}
+
 void Instance::taken_from_journal(const FilterPtr &filter, const HashFileRecord &file, const std::string &trouble, Lsn to) {
-    filter->listing = false;
     HashListRecord &list = filter->record.hash_list;
     if (!trouble.empty())
         return log::error("adds of filter '" + filter->record.name +
                           "' cannot be taken into its hash list, the journal is kept for it: " + trouble);
-    if (!filter->is_published() || filter->build)
-        return forget_hash_files(filter->record, {file}); // dropped, or another content by now
     if (file.hashes != 0)
         list.files.push_back(file);
     list.through = to;
@@ -88,7 +97,7 @@ void Instance::taken_from_journal(const FilterPtr &filter, const HashFileRecord 
 void Instance::compact(const FilterPtr &filter) {
     filter->listing = true;
     const FilterRecord &record = filter->record;
-    lister_.run([this, filter, uuid = record.uuid, files = record.hash_list.files,
+    lister_.run([this, filter, uuid = record.uuid, lineage = record.lineage, files = record.hash_list.files,
                  number = registry_.next_snapshot_number++] {
         std::string trouble;
         HashFileRecord file;
@@ -103,13 +112,18 @@ void Instance::compact(const FilterPtr &filter) {
             trouble = failure.what();
         }
         crash_point("hash_list.compacted");
-        post_([this, filter, files, file, trouble] { compacted(filter, files, file, trouble); });
+        post_([this, filter, lineage, files, file, trouble] {
+            filter->listing = false;
+            if (is_list_of(filter, lineage))
+                return compacted(filter, files, file, trouble);
+            if (trouble.empty())
+                forget_hash_files(filter->record, {file});
+        });
     });
 }
 
 void Instance::compacted(const FilterPtr &filter, const std::vector<HashFileRecord> &replaced, const HashFileRecord &file,
                          const std::string &trouble) {
-    filter->listing = false;
     HashListRecord &list = filter->record.hash_list;
     if (!trouble.empty()) {
         log::error("the hash list of filter '" + filter->record.name + "' is damaged, it cannot grow until it is rebuilt: " +
@@ -117,8 +131,6 @@ void Instance::compacted(const FilterPtr &filter, const std::vector<HashFileReco
         list.complete = false;
         return writer_.commit({.durable = [] {}, .failed = nullptr});
     }
-    if (!filter->is_published() || filter->build)
-        return forget_hash_files(filter->record, {file});
     std::erase_if(list.files, [&](const HashFileRecord &old) { return std::ranges::find(replaced, old) != replaced.end(); });
     list.files.insert(list.files.begin(), file);
     writer_.commit({.durable = [this, filter, replaced] { forget_hash_files(filter->record, replaced); },

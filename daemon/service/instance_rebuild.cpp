@@ -84,11 +84,12 @@ std::optional<Failure> Instance::plan_replay(const Filter &filter, const Rebuild
         from = next_lsn_of(ago.value_or(0) + request.overlap_s);
     const auto &files = journal_->files().all();
     const Lsn kept_from = files.empty() ? journal_->next() : files.front().first;
-    if (!from || (std::max(*from, record.created) < kept_from))
+    // What came before the filter need not be there.
+    build.replay_from = std::max(from.value_or(0), record.created);
+    if (build.replay_from < kept_from)
         return Failure{"RANGE", "the journal does not reach back to an overlap before the source's beginning: adds of then "
                                 "would be missing. Take a source that begins later, or a shorter --overlap; or keep more: "
                                 "shmbloomd --journal-retention and --journal-limit"};
-    build.replay_from = std::max(*from, record.created);
     return std::nullopt;
 }
 
@@ -199,11 +200,13 @@ void Instance::rebuild(std::uint64_t session, const std::string &by, const Filte
     begin_build(filter, build, [this, filter, build, file, done](const std::optional<Failure> &failure) {
         if (failure)
             return done(failure);
-        fill_build(filter, build, [this, build, file, number = filter->record.number](const JournalPlace &place) {
+        fill_build(filter, build, [this, build, file, number = filter->record.number,
+                                   is_journalled = filter->record.is_journalled()](const JournalPlace &place) {
             std::string reason;
             if (file && !file->merge_into(build->segment->words(), reason))
                 return reason;
-            const std::string trouble = replay_into(build, number, place);
+            // What is in memory only has nothing to replay: that may fail over other filters' adds.
+            const std::string trouble = is_journalled ? replay_into(build, number, place) : "";
             if (file)
                 post_([build, bits_set = build->segment->count_bits()] { build->bits_set = bits_set; });
             return trouble;

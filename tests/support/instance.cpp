@@ -186,6 +186,26 @@ std::string TestInstance::segment_of(const std::string &name) const {
     return found == segments.end() ? "" : found->second;
 }
 
+std::vector<std::string> TestInstance::recorded_files_of(const std::string &name) const {
+    std::vector<std::string> files;
+    const auto take = [&](const nlohmann::json &of) {
+        for (const auto &snapshot : of.at("snapshots"))
+            files.push_back(std::to_string(snapshot.at("number").get<std::uint64_t>()) + ".snapshot");
+        for (const auto &list : of.at("hash_list").at("files"))
+            files.push_back(std::to_string(list.at("number").get<std::uint64_t>()) + ".hashes");
+    };
+    const auto file = nlohmann::json::parse(registry());
+    for (const auto &filter : file.at("registry").at("filters"))
+        if (filter.at("name") == name) {
+            take(filter);
+            if (!filter.at("previous").is_null())
+                take(filter.at("previous"));
+        }
+    std::ranges::sort(files);
+    files.erase(std::unique(files.begin(), files.end()), files.end());
+    return files;
+}
+
 std::map<std::string, std::string> TestInstance::info(const std::string &name) {
     return wire().call({"SB.INFO", name}).fields();
 }

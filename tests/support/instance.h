@@ -73,6 +73,7 @@ class TestInstance {
     std::vector<std::string> segment_names() const; // in /dev/shm, of this instance, without the slash, sorted
     std::vector<std::string> recorded_segment_names() const; // that the registry's filters have, sorted
     std::string segment_of(const std::string &name) const;   // of them the filter's; "" when it has none
+    std::vector<std::string> recorded_files_of(const std::string &name) const; // in the filter's folder, sorted
     void remove_segments() const;
     std::string registry() const; // its text
 
