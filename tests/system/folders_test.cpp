@@ -230,7 +230,7 @@ TEST_F(DamagedRegistry, IsRefusedWhateverIsWrongAndNothingChanges) {
         EXPECT_EQ(text(), content) << what;
     }
     std::string newer = good;
-    newer.replace(newer.find("\"format\": 2"), 11, "\"format\": 3");
+    newer.replace(newer.find("\"format\": 3"), 11, "\"format\": 4");
     write(newer);
     EXPECT_NE(refused().find("newer"), std::string::npos);
     std::string unknown = good;
