@@ -113,14 +113,34 @@ TEST_F(RegistryUnwritable, KilledAfterADropThatFailedTheFilterComesBackWhole) {
 
 TEST_F(RegistryUnwritable, LoadsEndAnswersIoAndTakesEffectWhenItCan) {
     KeptFilter warming{instance, "warming", KeptFilter::warming(), 50};
+    const std::string domain = instance.info("warming").at("hash_domain");
     block();
-    const auto loaded = instance.ctl({"load", "warming", warming.write_source()});
-    EXPECT_EQ(loaded.code, 10) << loaded.log;
-    warming.expect_unverified();
     Wire wire = instance.wire();
+    ASSERT_FALSE(wire.call({"SB.LOAD", "warming", "BEGIN"}).is_error());
+    ASSERT_FALSE(wire.add("warming", domain, {1}).is_error()); // by the journal
+    EXPECT_EQ(wire.call({"SB.LOAD", "warming", "END"}).word(), "IO");
+    warming.expect_unverified();
     EXPECT_EQ(wire.call({"SB.DROP", "warming"}).word(), "BUSY"); // takes no further change
     warming.add(10);
     unblock();
+    ASSERT_TRUE(warming.becomes_live());
+    warming.expect_goes_on();
+    instance.kill();
+    instance.start();
+    warming.expect_goes_on();
+}
+
+// What it brought is in no journal, and in no snapshot that has a name: nothing of it is acknowledged.
+TEST_F(RegistryUnwritable, ABulkLoadCountsAsAborted) {
+    KeptFilter warming{instance, "warming", KeptFilter::warming(), 50};
+    block();
+    const auto loaded = instance.ctl({"load", "warming", warming.write_source()});
+    EXPECT_EQ(loaded.code, 10) << loaded.log;
+    EXPECT_NE(loaded.log.find("counts as aborted"), std::string::npos) << loaded.log;
+    warming.expect_unverified();
+    warming.add(10);
+    unblock();
+    instance.must_ctl({"load", "warming", warming.write_source()});
     ASSERT_TRUE(warming.becomes_live());
     warming.expect_goes_on();
     instance.kill();
