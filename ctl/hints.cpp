@@ -15,7 +15,7 @@ struct Entry {
 };
 
 constexpr std::string_view kLoad = "! load NAME --exec -- CMD...";
-constexpr std::string_view kLarger = "! rebuild NAME --capacity N --exec -- CMD...";
+constexpr std::string_view kLarger = "! rebuild NAME --capacity N ...";
 
 // Worst last: the place in this table is the severity.
 constexpr Entry kEntries[] = {

@@ -113,11 +113,12 @@ void Dispatcher::end_rebuild(const Call &call) {
             guards.dry_run = true;
             continue;
         }
-        const auto number = i + 1 < call.arguments.size() ? parse_unsigned(call.arguments[++i]) : std::nullopt;
+        const auto number = parse_unsigned(i + 1 < call.arguments.size() ? call.arguments[++i] : std::string_view{});
+        const std::uint64_t value = number.value_or(0);
         if (is_word(option, "EXPECT") && number)
-            guards.expected = *number;
-        else if (is_word(option, "SHRINK") && number && *number <= 100)
-            guards.shrink_percent = *number;
+            guards.expected = value;
+        else if (is_word(option, "SHRINK") && number && value <= 100)
+            guards.shrink_percent = value;
         else
             return call.reply(reply::error("RANGE", "EXPECT is a whole number of keys, SHRINK 0 to 100 percent; usage: " +
                                                         std::string{kRebuildUsage}));

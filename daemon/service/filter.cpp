@@ -95,7 +95,7 @@ void Filter::estimate() {
     estimated_from_bits_ = bits_set;
     estimated_keys_ = estimate_now();
     estimated_fpr_ = geometry::estimated_fpr(shape(), bits_set);
-    if (estimated_keys_ > record.capacity)
+    if (estimated_keys_ > record.capacity || (record.when_full == WhenFull::refuse && estimated_keys_ == record.capacity))
         warnings |= SHMBLOOM_WARNING_FULL;
 }
 

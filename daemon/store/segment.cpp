@@ -36,20 +36,12 @@ shmbloom_segment_header make_header(const SegmentIdentity &identity, const geome
     return header;
 }
 
-// At most three bits: without a call, which popcount is on processors of all ages.
-std::uint32_t count_few(std::uint64_t bits) {
-    std::uint32_t count = 0;
-    for (int i = 0; i < 3; i++, bits &= bits - 1)
-        count += bits != 0;
-    return count;
-}
-
 // As shmbloom_set_word, without a locked instruction: nobody else writes. Readers of anything see whole words all the
 // same.
 std::uint32_t set_word_alone(std::uint64_t *word, std::uint64_t mask) {
     const std::uint64_t before = shmbloom_load_field(word);
     __atomic_store_n(word, before | mask, __ATOMIC_RELAXED);
-    return count_few(mask & ~before);
+    return shmbloom_count_few(mask & ~before, 3);
 }
 
 std::uint32_t set_bits_alone(std::uint64_t *words, const shmbloom_shape &shape, std::uint64_t hash) {

@@ -34,7 +34,8 @@ static inline uint64_t shmbloom_next_probe(uint64_t x) {
 
 /* Bytes that the bits of this shape take: whole 64-bit words. */
 static inline uint64_t shmbloom_shape_bytes(const struct shmbloom_shape *shape) {
-    return shape->layout == SHMBLOOM_LAYOUT_BLOCKED ? shape->size * 64 : shape->size / 64 * 8 + (shape->size % 64 ? 8 : 0);
+    return shape->layout == SHMBLOOM_LAYOUT_BLOCKED ? shape->size * 64
+                                                    : shape->size / 64 * 8 + (shape->size % 64 ? 8 : 0);
 }
 
 /* Four words of a block and the bits that the hash has in each. */
@@ -51,8 +52,7 @@ static inline struct shmbloom_block_probe shmbloom_probe_block(uint64_t hash, ui
     const uint64_t b = hash * 0xD6E8FEB86659FD93ull;
     p.block = shmbloom_multiply_high(hash, blocks);
     for (uint32_t g = 0; g < 4; g++) {
-        const uint64_t field =
-            q == 2 ? a >> (64 - width * (g + 1)) : (g < 2 ? a : b) >> (64 - width * (g % 2 + 1));
+        const uint64_t field = q == 2 ? a >> (64 - width * (g + 1)) : (g < 2 ? a : b) >> (64 - width * (g % 2 + 1));
         p.word[g] = g + 4 * (uint32_t)(field >> (6 * q) & 1);
         p.mask[g] = 1ull << (field & 63) | 1ull << (field >> 6 & 63);
         if (q == 3)
@@ -61,13 +61,19 @@ static inline struct shmbloom_block_probe shmbloom_probe_block(uint64_t hash, ui
     return p;
 }
 
-/* Which bits that a field of group g asks for are clear. `q` and `g` are constants where this is called. */
+/* The word of group g and the bits in it that a field asks for. `q` and `g` are constants where these are called. */
+static inline uint32_t shmbloom_field_word(uint64_t field, uint32_t g, uint32_t q) {
+    return g + 4 * (uint32_t)(field >> (6 * q) & 1);
+}
+
+static inline uint64_t shmbloom_field_mask(uint64_t field, uint32_t q) {
+    const uint64_t mask = 1ull << (field & 63) | 1ull << (field >> 6 & 63);
+    return q == 3 ? mask | 1ull << (field >> 12 & 63) : mask;
+}
+
+/* Which bits that a field of group g asks for are clear. */
 static inline uint64_t shmbloom_missing_bits(const uint64_t *block, uint64_t field, uint32_t g, uint32_t q) {
-    const uint64_t word = __atomic_load_n(&block[g + 4 * (uint32_t)(field >> (6 * q) & 1)], __ATOMIC_RELAXED);
-    uint64_t mask = 1ull << (field & 63) | 1ull << (field >> 6 & 63);
-    if (q == 3)
-        mask |= 1ull << (field >> 12 & 63);
-    return mask & ~word;
+    return shmbloom_field_mask(field, q) & ~__atomic_load_n(&block[shmbloom_field_word(field, g, q)], __ATOMIC_RELAXED);
 }
 
 /* The same probe as shmbloom_probe_block makes, without a loop: a lookup in the cache takes half the time. */
@@ -94,27 +100,47 @@ static inline int shmbloom_test_bits(const uint64_t *words, const struct shmbloo
     return 1;
 }
 
-/* Sets what is missing of `mask`; returns how many bits this call turned from 0 to 1. A word that has them all is not
+/* Sets what is missing of `mask`; returns the bits that this call turned from 0 to 1. A word that has them all is not
  * written, so that its cache line stays shared among readers. */
-static inline uint32_t shmbloom_set_word(uint64_t *word, uint64_t mask) {
+static inline uint64_t shmbloom_set_word(uint64_t *word, uint64_t mask) {
     if ((__atomic_load_n(word, __ATOMIC_RELAXED) & mask) == mask)
         return 0;
-    return (uint32_t)__builtin_popcountll(mask & ~__atomic_fetch_or(word, mask, __ATOMIC_RELAXED));
+    return mask & ~__atomic_fetch_or(word, mask, __ATOMIC_RELAXED);
+}
+
+/* How many bits are set, of which there are at most `most`, 2 or 3: without a call, which popcount is on processors of
+ * all ages. */
+static inline uint32_t shmbloom_count_few(uint64_t bits, uint32_t most) {
+    const uint64_t rest = bits & (bits - 1);
+    const uint32_t count = (uint32_t)(bits != 0) + (uint32_t)(rest != 0);
+    return most == 2 ? count : count + (uint32_t)((rest & (rest - 1)) != 0);
+}
+
+static inline uint32_t shmbloom_set_field(uint64_t *block, uint64_t field, uint32_t g, uint32_t q) {
+    return shmbloom_count_few(
+        shmbloom_set_word(&block[shmbloom_field_word(field, g, q)], shmbloom_field_mask(field, q)), q);
+}
+
+/* As shmbloom_test_block: without a loop. */
+static inline uint32_t shmbloom_set_block(uint64_t *block, uint32_t q, uint64_t hash) {
+    const uint64_t a = hash * 0x9E3779B97F4A7C15ull;
+    if (q == 2)
+        return shmbloom_set_field(block, a >> 51, 0, 2) + shmbloom_set_field(block, a >> 38, 1, 2) +
+               shmbloom_set_field(block, a >> 25, 2, 2) + shmbloom_set_field(block, a >> 12, 3, 2);
+    const uint64_t b = hash * 0xD6E8FEB86659FD93ull;
+    return shmbloom_set_field(block, a >> 45, 0, 3) + shmbloom_set_field(block, a >> 26, 1, 3) +
+           shmbloom_set_field(block, b >> 45, 2, 3) + shmbloom_set_field(block, b >> 26, 3, 3);
 }
 
 /* Sets every bit of the hash; returns how many were missing, so 0 means "maybe there before". */
 static inline uint32_t shmbloom_set_bits(uint64_t *words, const struct shmbloom_shape *shape, uint64_t hash) {
+    if (shape->layout == SHMBLOOM_LAYOUT_BLOCKED)
+        return shmbloom_set_block(words + shmbloom_multiply_high(hash, shape->size) * 8, shape->probes, hash);
     uint32_t fresh = 0;
-    if (shape->layout == SHMBLOOM_LAYOUT_BLOCKED) {
-        const struct shmbloom_block_probe p = shmbloom_probe_block(hash, shape->size, shape->probes);
-        for (uint32_t g = 0; g < 4; g++)
-            fresh += shmbloom_set_word(&words[p.block * 8 + p.word[g]], p.mask[g]);
-        return fresh;
-    }
     uint64_t x = hash;
     for (uint32_t i = 0; i < shape->probes; i++, x = shmbloom_next_probe(x)) {
         const uint64_t bit = shmbloom_multiply_high(x, shape->size);
-        fresh += shmbloom_set_word(&words[bit / 64], 1ull << (bit % 64));
+        fresh += (uint32_t)(shmbloom_set_word(&words[bit / 64], 1ull << (bit % 64)) != 0);
     }
     return fresh;
 }

@@ -64,11 +64,11 @@ TEST(Generations, SayWhatIsBeingBuilt) {
 
 TEST(Generations, SayFromSeventyPercentOnWhenTheyGrowAndWhetherItFits) {
     EXPECT_EQ(lines_of(growable(), {700, 1000, 100}),
-              "grows at 900 keys, in about 2 d, to 2000 keys, which takes 3.0 MiB: that fits\n");
+              "grows at 900 keys, in about 2 d, to 2000 keys, which takes 3.00 MiB: that fits\n");
     Generations blocked = growable();
     blocked.growth_missing_bytes = kMiB;
     const std::string text = lines_of(blocked, {700, 1000, 0});
-    EXPECT_NE(text.find("that does not fit, 1.0 MiB are missing | ended by: room in shared memory"), std::string::npos)
+    EXPECT_NE(text.find("that does not fit, 1.00 MiB are missing | ended by: room in shared memory"), std::string::npos)
         << text;
     blocked.growth_blocked = "pids 7 8 hold the old one";
     EXPECT_NE(lines_of(blocked, {100, 1000, 0}).find("refused: pids 7 8 hold the old one"), std::string::npos);
@@ -114,7 +114,7 @@ TEST(Holders, OfGenerationsThatAreOverAreNamed) {
     EXPECT_EQ(view.pinned_bytes(14), kMiB);
     const auto lines = holder_lines(view, 14);
     ASSERT_EQ(lines.size(), 2u);
-    EXPECT_EQ(lines[0].find("generation 13, 1.0 MiB, is over and still held by pids 7 8: "), 0u) << lines[0];
+    EXPECT_EQ(lines[0].find("generation 13, 1.00 MiB, is over and still held by pids 7 8: "), 0u) << lines[0];
     EXPECT_EQ(lines[1], "mapped by 2 processes; 3 others could not be looked at (root can)");
     Json json;
     put_holders(json, view, 14);

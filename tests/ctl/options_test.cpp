@@ -105,8 +105,8 @@ TEST(Options, GlobalOptionsStandAnywhere) {
 }
 
 TEST(Options, UnknownVerbsAndOptionsAreRefusedWithWhatIsAllowed) {
-    EXPECT_TRUE(says(refusal({}), "create, drop, load, status, contains, add"));
-    EXPECT_TRUE(says(refusal({"lod", "x"}), "create, drop, load, status, contains, add"));
+    EXPECT_TRUE(says(refusal({}), "create, drop, load, rebuild, rollback, status, contains, add"));
+    EXPECT_TRUE(says(refusal({"lod", "x"}), "create, drop, load, rebuild, rollback, status, contains, add"));
     EXPECT_TRUE(says(refusal({"drop", "x", "--force"}), "--yes"));
     EXPECT_TRUE(says(refusal({"status", "x", "--yes"}), "'status' has no option --yes; it has"));
     EXPECT_TRUE(says(refusal({"drop", "x", "--y"}), "--yes")) << "nothing is guessed from a beginning";

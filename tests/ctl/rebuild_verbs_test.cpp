@@ -177,7 +177,6 @@ TEST_F(RebuildVerbs, AFullFilterThatIsToRefuseSaysTheWayOut) {
     int more = 1000;
     EXPECT_TRUE(eventually([&] { return operate({"add", "small", std::to_string(++more)}).code == 6; }));
     EXPECT_TRUE(says(operate({"status", "small"}).output, "rebuild small --capacity N"));
-}, 0)["when_full"], "refuse");
 }
 
 TEST_F(RebuildVerbs, StatusNamesWhoHoldsWhichGeneration) {

@@ -1,4 +1,4 @@
-#include "disk/registry.h"
+#include "disk/registry_json.h"
 
 #include <algorithm>
 #include <cctype>
@@ -118,9 +118,24 @@ TEST(Registry, ReadsTheGoldenFileOfFormat1) {
     EXPECT_TRUE(read.journal.files.empty());
 }
 
+// What was written before there were rebuilds and growth: a growable filter of then has no list of its hashes.
+TEST(Registry, ReadsTheGoldenFileOfFormat2) {
+    const auto golden = read_file(GOLDEN_FOLDER "/registry-2.json");
+    ASSERT_TRUE(golden);
+    const Registry read = decode_registry(*golden, "golden");
+    ASSERT_EQ(read.filters.size(), 2u);
+    EXPECT_EQ(read.filters[0].snapshots.size(), 2u);
+    EXPECT_TRUE(read.filters[0].growable);
+    EXPECT_FALSE(read.filters[0].hash_list.complete);
+    EXPECT_FALSE(read.filters[0].previous);
+    EXPECT_EQ(read.filters[1].when_full, WhenFull::warn);
+    EXPECT_EQ(read.journal.trimmed_until, 0u);
+    EXPECT_EQ(read.dropped.size(), 1u);
+}
+
 // The file of the first release: every later daemon must read it.
 TEST(Registry, ReadsTheGoldenFile) {
-    const auto golden = read_file(GOLDEN_FOLDER "/registry-2.json");
+    const auto golden = read_file(GOLDEN_FOLDER "/registry-3.json");
     ASSERT_TRUE(golden);
     std::string now = encode_registry(some_registry());
     const Registry read = decode_registry(*golden, "golden");
@@ -159,7 +174,7 @@ TEST(Registry, ReadsOnPastSpacesThatAnEditorChanged) {
 
 TEST(Registry, OfANewerDaemonNamesIt) {
     Json file = written();
-    file["format"] = 3;
+    file["format"] = kRegistryFormat + 1;
     file["writer"] = "9.9.9";
     file["registry"] = "in a form of its own";
     expect_clear(refusal(file.dump()),

@@ -48,7 +48,25 @@ inline Registry some_registry() {
          .created = 7,
          .bulk_acts = 3,
          .snapshots = {{.number = 5, .s = 100, .end = 120, .begun = 1'700'000'004, .lineage = 40, .bulk_acts = 2, .bytes = 8192},
-                       {.number = 6, .s = 900, .end = 905, .begun = 1'700'000'005, .lineage = 40, .bulk_acts = 3, .bytes = 8193}}});
+                       {.number = 6, .s = 900, .end = 905, .begun = 1'700'000'005, .lineage = 40, .bulk_acts = 3, .bytes = 8193}},
+         .when_full = WhenFull::warn,
+         .source_begun = 1'700'000'008,
+         .hash_list = {.complete = true, .through = 800, .files = {{7, 500}, {8, 12}}},
+         .previous = PreviousGeneration{
+             .replaced = 1'700'000'009,
+             .generation = 38,
+             .lineage = 37,
+             .capacity = 50'000'000,
+             .fpr = 0.002,
+             .layout_asked = "classic",
+             .shape = {SHMBLOOM_LAYOUT_CLASSIC, 9, 700'000'000},
+             .created = 6,
+             .bulk_acts = 2,
+             .source_begun = 1'700'000'010,
+             .keys = 4711,
+             .snapshots = {{.number = 4, .s = 60, .end = 61, .begun = 1, .lineage = 37, .bulk_acts = 2, .bytes = 8}},
+             .hash_list = {.complete = false, .through = 5, .files = {{2, 1}}},
+             .doubts = {{SHMBLOOM_DOUBT_DAMAGED, {1'700'000'011, "a byte"}}}}});
     registry.filters.push_back({.uuid = uuid('b'),
                                 .number = 11,
                                 .name = "tokens",
@@ -71,10 +89,14 @@ inline Registry some_registry() {
                                 .adds_new = 0,
                                 .created = 1,
                                 .bulk_acts = 0,
-                                .snapshots = {}});
+                                .snapshots = {},
+                                .when_full = WhenFull::refuse,
+                                .source_begun = 0,
+                                .hash_list = {},
+                                .previous = {}});
     registry.ending.push_back({uuid('c'), "old", 39, {26, 20}, true});
     registry.adds_refused["links"] = {1'700'000'003, "readers may exist that nobody can reach"};
-    registry.journal = {{{3, 0xa1b2c3d4e5f60718}, {4, 1}}, 5, 1001};
+    registry.journal = {{{3, 0xa1b2c3d4e5f60718}, {4, 1}}, 5, 1001, 1'700'000'012};
     registry.next_snapshot_number = 7;
     registry.degraded = {1'700'000'006, "cannot sync"};
     registry.dropped.push_back({1'700'000'007, registry.filters.front()});

@@ -1,0 +1,151 @@
+// What a bulk build cannot do without, alone. Used by rebuild_bench.
+//     bulk_floor lines FILE KEYS          writes a text file of so many different lines, the longest of 13 bytes with
+//     its end bulk_floor hash FILE                reads it from the page cache, splits its lines and hashes each:
+//     seconds bulk_floor blocks KEYS FPR THREADS  sets four words each of as many random blocks as there are keys, in
+//     new shared
+//                                         memory of a `blocked` filter of that size, mapped in before: seconds
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <fcntl.h>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+#include "shmbloom/key.h"
+#include "shmbloom/probe.h"
+#include "standalone_filter.h"
+
+namespace shmbloom::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kReadBytes = std::size_t{256} << 10; // stays in the second level of the cache
+constexpr std::size_t kLineMax = 64;
+
+// What a measurement must not let the compiler leave out.
+volatile std::uint64_t sink;
+
+double seconds_since(Clock::time_point begin) {
+    return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+std::uint64_t number(const char *text) {
+    return static_cast<std::uint64_t>(std::strtod(text, nullptr)); // 1e8 as well
+}
+
+// Multiplying by an odd number is one to one in 39 bits: 12 digits at most, and no two lines the same.
+void write_lines(const char *path, std::uint64_t keys) {
+    std::FILE *file = std::fopen(path, "we");
+    if (!file)
+        throw std::system_error(errno, std::generic_category(), path);
+    std::vector<char> block(kReadBytes);
+    std::size_t size = 0;
+    for (std::uint64_t i = 0; i < keys; i++) {
+        const std::uint64_t key = (i * 0x9E3779B97F4A7C15 + 0x5DEECE66D) & ((std::uint64_t{1} << 39) - 1);
+        char *const end = std::to_chars(&block[size], &block[size] + 20, key).ptr;
+        *end = '\n';
+        size = static_cast<std::size_t>(end + 1 - block.data());
+        if (size + 32 > block.size() || i + 1 == keys)
+            size -= std::fwrite(block.data(), 1, size, file);
+    }
+    if (std::fclose(file) != 0 || size != 0)
+        throw std::system_error(errno, std::generic_category(), path);
+}
+
+double hash_lines(const char *path) {
+    const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        throw std::system_error(errno, std::generic_category(), path);
+    std::vector<char> buffer(kLineMax + kReadBytes);
+    std::uint64_t sum = 0;
+    std::size_t rest = 0; // of a line, at the buffer's beginning
+    const auto begin = Clock::now();
+    for (ssize_t n; (n = ::read(fd, buffer.data() + rest, kReadBytes)) > 0;) {
+        const char *at = buffer.data(), *const end = at + rest + n;
+        while (const void *found = std::memchr(at, '\n', static_cast<std::size_t>(end - at))) {
+            const char *const line_end = static_cast<const char *>(found);
+            sum += shmbloom_hash_bytes(at, static_cast<std::size_t>(line_end - at), 0, 1);
+            at = line_end + 1;
+        }
+        rest = static_cast<std::size_t>(end - at);
+        if (rest > kLineMax)
+            throw std::runtime_error("a line is too long for this");
+        std::memmove(buffer.data(), at, rest);
+    }
+    const double seconds = seconds_since(begin);
+    sink = sum;
+    ::close(fd);
+    return seconds;
+}
+
+// Random numbers cost two instructions here, so that nothing but the memory is measured.
+void set_blocks(std::uint64_t *words, std::uint64_t blocks, std::uint64_t keys, std::uint64_t seed) {
+    constexpr int kAhead = 16;
+    std::uint64_t ahead = seed, now = seed;
+    for (int i = 0; i < kAhead; i++) {
+        ahead = shmbloom_next_probe(ahead);
+        __builtin_prefetch(words + shmbloom_multiply_high(ahead, blocks) * 8, 1);
+    }
+    for (std::uint64_t i = 0; i < keys; i++) {
+        ahead = shmbloom_next_probe(ahead);
+        __builtin_prefetch(words + shmbloom_multiply_high(ahead, blocks) * 8, 1);
+        now = shmbloom_next_probe(now);
+        std::uint64_t *const block = words + shmbloom_multiply_high(now, blocks) * 8;
+        const std::uint64_t mask = std::uint64_t{1} << (now >> 8 & 63);
+        for (int word = 0; word < 8; word += 2)
+            __atomic_fetch_or(block + word, mask, __ATOMIC_RELAXED);
+    }
+}
+
+double set_all(std::uint64_t keys, double fpr, unsigned threads) {
+    const StandaloneFilter filter{keys, fpr, geometry::LayoutChoice::blocked};
+    const std::uint64_t blocks = filter.geometry().shape.size;
+    std::uint64_t *const words = filter.words();
+    for (std::size_t i = 0; i < blocks * 8; i += 512)
+        __atomic_store_n(words + i, 0, __ATOMIC_RELAXED); // mapped in
+    std::vector<std::thread> others;
+    const auto begin = Clock::now();
+    for (unsigned i = 1; i < threads; i++)
+        others.emplace_back(set_blocks, words, blocks, keys / threads, i + 1);
+    set_blocks(words, blocks, keys / threads, 1);
+    for (std::thread &other : others)
+        other.join();
+    return seconds_since(begin);
+}
+
+int run(int argc, char **argv) {
+    const std::string what = argc > 1 ? argv[1] : "";
+    if (what == "lines" && argc == 4)
+        write_lines(argv[2], number(argv[3]));
+    else if (what == "hash" && argc == 3)
+        std::printf("%.6f\n", hash_lines(argv[2]));
+    else if (what == "blocks" && argc == 5)
+        std::printf("%.6f\n",
+                    set_all(number(argv[2]), std::strtod(argv[3], nullptr), static_cast<unsigned>(number(argv[4]))));
+    else {
+        std::fputs("bulk_floor lines FILE KEYS | hash FILE | blocks KEYS FPR THREADS\n", stderr);
+        return 3;
+    }
+    return 0;
+}
+
+} // namespace
+} // namespace shmbloom::bench
+
+int main(int argc, char **argv) {
+    try {
+        return shmbloom::bench::run(argc, argv);
+    } catch (const std::exception &error) {
+        std::fprintf(stderr, "bulk_floor: %s\n", error.what());
+        return 1;
+    }
+}
