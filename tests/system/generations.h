@@ -54,8 +54,8 @@ class Generations : public ::testing::Test {
     // What a rebuild that was refused must leave as it was.
     std::map<std::string, std::string> state() {
         std::map<std::string, std::string> state;
-        for (const char *field : {"generation", "lineage", "capacity", "fpr", "layout", "doubts", "bits_set", "building",
-                                  "previous_generation", "hash_list", "adds_acknowledged"})
+        for (const char *field : {"generation", "lineage", "capacity", "fpr", "layout", "doubts", "bits_set",
+                                  "building", "previous_generation", "hash_list", "adds_acknowledged"})
             state[field] = info(field);
         return state;
     }

@@ -47,8 +47,8 @@ class HashedKeys {
     std::uint64_t seed_ = 0;
 };
 
-// So many of `asked` keys that were never added may be answered "maybe" at the rate p: four standard deviations more than
-// expected, which chance alone passes once in 30,000.
+// So many of `asked` keys that were never added may be answered "maybe" at the rate p: four standard deviations more
+// than expected, which chance alone passes once in 30,000.
 inline std::uint64_t maybes_allowed(std::uint64_t asked, double p) {
     const double expected = static_cast<double>(asked) * p;
     return static_cast<std::uint64_t>(expected + 4 * std::sqrt(expected) + 1);
@@ -58,7 +58,8 @@ inline std::uint64_t maybes_allowed(std::uint64_t asked, double p) {
 class FilterWire {
   public:
     FilterWire(TestInstance &instance, std::string name)
-        : wire_{instance.wire()}, name_{std::move(name)}, domain_{instance.info(name_).at("hash_domain")}, keys_{instance} {}
+        : wire_{instance.wire()}, name_{std::move(name)}, domain_{instance.info(name_).at("hash_domain")},
+          keys_{instance} {}
 
     static constexpr std::size_t kBatch = 50'000;
 
@@ -74,9 +75,7 @@ class FilterWire {
     Wire::Reply bulk(const Hashes &hashes, const std::string &domain = "") {
         return wire_.call({"SB.BULK", name_, domain.empty() ? domain_ : domain, bytes(hashes)});
     }
-    Wire::Reply must(const Hashes &hashes) {
-        return wire_.call({"SB.REBUILD", name_, "MUST", domain_, bytes(hashes)});
-    }
+    Wire::Reply must(const Hashes &hashes) { return wire_.call({"SB.REBUILD", name_, "MUST", domain_, bytes(hashes)}); }
     Wire::Reply add(const Hashes &hashes) { return wire_.add(name_, domain_, hashes); }
 
     // All of them, in batches; throws what the daemon says against it.
@@ -106,7 +105,8 @@ class FilterWire {
     static std::string_view bytes(const Hashes &hashes) {
         return {reinterpret_cast<const char *>(hashes.data()), hashes.size() * sizeof(std::uint64_t)};
     }
-    template <typename Send> void in_batches(std::uint64_t from, std::uint64_t count, Send send) {
+    template <typename Send>
+    void in_batches(std::uint64_t from, std::uint64_t count, Send send) {
         for (std::uint64_t at = from; at < from + count; at += kBatch)
             if (const auto reply = send(keys_.range(at, std::min<std::uint64_t>(kBatch, from + count - at)));
                 reply.is_error())

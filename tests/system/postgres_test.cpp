@@ -1,5 +1,5 @@
-// Rebuild from a real PostgreSQL: rows that are deleted or commit late, and a source that dies in the middle. The server is
-// the test's own, reached by its socket only.
+// Rebuild from a real PostgreSQL: rows that are deleted or commit late, and a source that dies in the middle. The
+// server is the test's own, reached by its socket only.
 #include <csignal>
 #include <random>
 #include <unistd.h>
@@ -30,14 +30,15 @@ class PostgresServer {
     PostgresServer() {
         fs::create_directory(data());
         fs::permissions(data(), fs::perms::owner_all);
-        if (::geteuid() == 0 && (::chown(data().c_str(), kNobody, kNobody) != 0 || ::chown(folder_.path().c_str(), kNobody, kNobody) != 0))
+        if (::geteuid() == 0 &&
+            (::chown(data().c_str(), kNobody, kNobody) != 0 || ::chown(folder_.path().c_str(), kNobody, kNobody) != 0))
             throw std::runtime_error{"the server's folder cannot be given away"};
-        const Finished made = run(as_server({programs() + "/initdb", "-D", data(), "-A", "trust", "-U", "test", "-E", "UTF8",
-                                             "--no-locale", "--no-sync"}));
+        const Finished made = run(as_server({programs() + "/initdb", "-D", data(), "-A", "trust", "-U", "test", "-E",
+                                             "UTF8", "--no-locale", "--no-sync"}));
         if (made.code != 0)
             throw std::runtime_error{"initdb: " + made.log + made.output};
-        server_.emplace(as_server({programs() + "/postgres", "-D", data(), "-k", folder_.path(), "-c", "listen_addresses=", "-c",
-                                   "fsync=off", "-c", "dynamic_shared_memory_type=mmap"}));
+        server_.emplace(as_server({programs() + "/postgres", "-D", data(), "-k", folder_.path(), "-c",
+                                   "listen_addresses=", "-c", "fsync=off", "-c", "dynamic_shared_memory_type=mmap"}));
         if (!server_->wait_for_log("ready to accept connections"))
             throw std::runtime_error{"postgres: " + server_->log()};
         ::setenv("PGHOST", folder_.path().c_str(), 1); // also for the psql that shmbloomctl runs
@@ -64,7 +65,8 @@ class PostgresServer {
     static std::vector<std::string> as_server(std::vector<std::string> command) {
         if (::geteuid() == 0) {
             const std::string nobody = std::to_string(kNobody);
-            command.insert(command.begin(), {"/usr/bin/setpriv", "--reuid=" + nobody, "--regid=" + nobody, "--clear-groups"});
+            command.insert(command.begin(),
+                           {"/usr/bin/setpriv", "--reuid=" + nobody, "--regid=" + nobody, "--clear-groups"});
         }
         return command;
     }
@@ -132,7 +134,8 @@ class Postgres : public Generations {
         return row;
     }
     static bool is_one(const std::string &condition) {
-        return PostgresServer::sql("select count(*) from pg_stat_activity where query like 'copy%' and " + condition) == "1\n";
+        return PostgresServer::sql("select count(*) from pg_stat_activity where query like 'copy%' and " + condition) ==
+               "1\n";
     }
     static void add_row(Session &session, std::uint64_t index) {
         session.tell("insert into links values (" + std::to_string(index) + ", '" + base62_key(index) + "')");
@@ -149,7 +152,8 @@ class Postgres : public Generations {
     static void expect_failed(const Finished &finished, int code, const std::string &why) {
         EXPECT_EQ(finished.code, code) << finished.log << finished.output;
         for (const std::string &part : {why, std::string{"nothing changed"}})
-            EXPECT_NE((finished.log + finished.output).find(part), std::string::npos) << finished.log << finished.output;
+            EXPECT_NE((finished.log + finished.output).find(part), std::string::npos)
+                << finished.log << finished.output;
     }
 
   private:

@@ -100,7 +100,8 @@ TEST_F(RebuildRefused, KeysThatMustBeThereAndAreNot) {
     FilterWire third = begun();
     third.must(third.keys().range(0, 30));
     third.bulk_range(1000, kKeys);
-    expect_says(third.rebuild({"END", "SHRINK", "100"}), "RANGE", {"30 of 30", "missing: 0,1,2,", ",18,19; nothing changed"});
+    expect_says(third.rebuild({"END", "SHRINK", "100"}), "RANGE",
+                {"30 of 30", "missing: 0,1,2,", ",18,19; nothing changed"});
 }
 
 TEST_F(RebuildRefused, ADryRun) {
@@ -149,8 +150,9 @@ TEST_F(RebuildRefused, WordsThatSayNothingSensible) {
     for (const Words &words :
          {Words{"BEGIN", "CAPACITY", "0"}, Words{"BEGIN", "CAPACITY", "many"}, Words{"BEGIN", "FPR", "0.7"},
           Words{"BEGIN", "LAYOUT", "round"}, Words{"BEGIN", "SINCE", "0"}, Words{"BEGIN", "SINCE", "99999999"},
-          Words{"BEGIN", "OVERLAP", "-1"}, Words{"BEGIN", "SINCE-SECONDS", "99999999999"}, Words{"BEGIN", "SNAPSHOT", "../1"},
-          Words{"BEGIN", "SINCE", "1", "SINCE-SECONDS", "1"}, Words{"BEGIN", "SIZE", "1"}})
+          Words{"BEGIN", "OVERLAP", "-1"}, Words{"BEGIN", "SINCE-SECONDS", "99999999999"},
+          Words{"BEGIN", "SNAPSHOT", "../1"}, Words{"BEGIN", "SINCE", "1", "SINCE-SECONDS", "1"},
+          Words{"BEGIN", "SIZE", "1"}})
         expect_says(wire.rebuild(words), "RANGE", {});
     for (const Words &words : {Words{"BEGIN", "OVERLAP"}, Words{"MUST"}, Words{"ENDE"}, Words{"ABORT", "NOW"}})
         expect_says(wire.rebuild(words), "ERR", {"usage"});
@@ -168,8 +170,9 @@ TEST_F(RebuildRefused, ASecondOneSaysWhoAndSinceWhenOfTheFirst) {
     FilterWire first = begun();
     const std::string since = info("building_since");
     FilterWire second{instance, "links"};
-    expect_says(second.rebuild(kBegin), "BUSY",
-                {"a rebuild of filter 'links' is under way since", "UTC", "begun by pid " + std::to_string(::getpid())});
+    expect_says(
+        second.rebuild(kBegin), "BUSY",
+        {"a rebuild of filter 'links' is under way since", "UTC", "begun by pid " + std::to_string(::getpid())});
     expect_says(first.rebuild(kBegin), "BUSY", {"under way"}); // nor on its own connection
     expect_says(second.rebuild({"END"}), "ERR", {"BEGIN first"});
     expect_says(second.bulk(second.keys().range(0, 10)), "ERR", {"BEGIN first"});

@@ -25,7 +25,8 @@ class Rebuild : public Generations {
     }
     // Adds as workers do, without pause, with a watcher of what was acknowledged.
     struct Flood {
-        Flood(TestInstance &instance, std::uint64_t from) : file{instance.folder() / "flood"}, adder{instance.worker()}, watcher{instance.worker()} {
+        Flood(TestInstance &instance, std::uint64_t from)
+            : file{instance.folder() / "flood"}, adder{instance.worker()}, watcher{instance.worker()} {
             adder.tell("timeout 5000");
             adder.open("links");
             watcher.open("links");
@@ -150,7 +151,8 @@ TEST_F(Rebuild, AnIdThatWasAddedWhileItAnsweredMaybeIsThere) {
     add(0, 20'000);
     const auto lucky = FilterWire{instance, "links"}.maybes(1'000'000, 200'000);
     ASSERT_GE(lucky.size(), 100u);
-    const std::vector<std::uint64_t> added{lucky.begin(), lucky.begin() + 50}, never_added{lucky.begin() + 50, lucky.end()};
+    const std::vector<std::uint64_t> added{lucky.begin(), lucky.begin() + 50},
+        never_added{lucky.begin() + 50, lucky.end()};
     const std::string noted = next_lsn();
     for (const std::uint64_t index : added)
         ASSERT_EQ(worker->tell("put " + base62_key(index)), "1"); // acknowledged, "maybe" before
@@ -163,7 +165,8 @@ TEST_F(Rebuild, WithAnotherSizeRateAndLayout) {
     create_live();
     add(0, 1000);
     FilterWire wire{instance, "links"};
-    const auto begun = wire.rebuild({"BEGIN", "OVERLAP", "0", "CAPACITY", "50000", "FPR", "0.0001", "LAYOUT", "classic"});
+    const auto begun =
+        wire.rebuild({"BEGIN", "OVERLAP", "0", "CAPACITY", "50000", "FPR", "0.0001", "LAYOUT", "classic"});
     ASSERT_FALSE(begun.is_error()) << begun.text;
     EXPECT_EQ(begun.fields().at("capacity"), "50000");
     EXPECT_EQ(std::stod(begun.fields().at("fpr")), 1e-4);
@@ -235,7 +238,8 @@ TEST_F(Rebuild, OfAFilterThatLostAddsIsRefusedUntilTheOverlapHasPassedAndThenMen
     instance.start();
     ASSERT_EQ(info("doubts"), "damaged");
     FilterWire wire{instance, "links"};
-    for (const Words &words : {Words{"BEGIN"}, Words{"BEGIN", "OVERLAP", "60"}, Words{"BEGIN", "SINCE-SECONDS", "60", "OVERLAP", "0"}})
+    for (const Words &words :
+         {Words{"BEGIN"}, Words{"BEGIN", "OVERLAP", "60"}, Words{"BEGIN", "SINCE-SECONDS", "60", "OVERLAP", "0"}})
         expect_says(wire.rebuild(words), "RANGE", {"damaged since", "UTC", "OVERLAP 0"});
     ASSERT_TRUE(eventually([&] { return !wire.rebuild({"BEGIN", "OVERLAP", "1"}).is_error(); }));
     ASSERT_EQ(wire.rebuild({"ABORT"}).text, "OK");
@@ -271,7 +275,8 @@ TEST_F(RebuildFromASnapshot, TakesItsKeysAndEveryAddSinceItsSourceBegan) {
     FilterWire wire{instance, "links"};
     expect_says(wire.rebuild({"BEGIN", "SNAPSHOT", "brought", "CAPACITY", "5000"}), "RANGE", {"CAPACITY"});
     expect_says(wire.rebuild({"BEGIN", "SNAPSHOT", "brought"}), "RANGE", {"does not say when", "SINCE"});
-    expect_says(wire.rebuild({"BEGIN", "SNAPSHOT", "brought"}), "RANGE", {"not rebuilt"}); // its name is gone with the first
+    expect_says(wire.rebuild({"BEGIN", "SNAPSHOT", "brought"}), "RANGE",
+                {"not rebuilt"}); // its name is gone with the first
     bring_snapshot();
     add(2000, 1000);
     ASSERT_FALSE(wire.rebuild({"BEGIN", "SNAPSHOT", "brought", "SINCE", noted, "OVERLAP", "0"}).is_error());
@@ -303,7 +308,8 @@ TEST_F(RebuildFromASnapshot, OfAnotherHashDomainIsRefused) {
     add(0, 100);
     bring_snapshot();
     instance.create("other", {"CAPACITY", "20000", "FPR", "1e-3", "NOTHING-EXISTS-YET"});
-    expect_says(FilterWire{instance, "other"}.rebuild({"BEGIN", "SNAPSHOT", "brought", "OVERLAP", "0"}), "STALE", {"hash domain"});
+    expect_says(FilterWire{instance, "other"}.rebuild({"BEGIN", "SNAPSHOT", "brought", "OVERLAP", "0"}), "STALE",
+                {"hash domain"});
 }
 
 } // namespace

@@ -93,7 +93,8 @@ TEST_F(Rollback, WithUnionHasBoth) {
 TEST_F(Rollback, ToAnotherGeometryIsNoUnion) {
     rebuild(10'000, 1000, {"CAPACITY", "50000"});
     const auto before = state();
-    expect_says(FilterWire{instance, "links"}.call("SB.ROLLBACK", {"UNION"}), "RANGE", {"another geometry", "without --union"});
+    expect_says(FilterWire{instance, "links"}.call("SB.ROLLBACK", {"UNION"}), "RANGE",
+                {"another geometry", "without --union"});
     EXPECT_EQ(state(), before);
     EXPECT_EQ(roll_back().at("capacity"), "20000");
     expect_there(0, 4000);
@@ -102,7 +103,8 @@ TEST_F(Rollback, ToAnotherGeometryIsNoUnion) {
 
 TEST_F(Rollback, WithoutAPreviousGenerationIsRefused) {
     const auto before = state();
-    expect_says(FilterWire{instance, "links"}.call("SB.ROLLBACK", {}), "NOTFOUND", {"no previous generation", "rebuild"});
+    expect_says(FilterWire{instance, "links"}.call("SB.ROLLBACK", {}), "NOTFOUND",
+                {"no previous generation", "rebuild"});
     expect_says(FilterWire{instance, "links"}.call("SB.ROLLBACK", {"BOTH"}), "ERR", {"usage"});
     EXPECT_EQ(instance.wire().call({"SB.ROLLBACK", "lonks"}).word(), "NOTFOUND");
     EXPECT_EQ(state(), before);
