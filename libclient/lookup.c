@@ -49,6 +49,10 @@ static __attribute__((noinline)) uint64_t hash_bytes(const struct shmbloom__hash
     return shmbloom_hash_bytes(key, len, hashing->normalization, hashing->seed);
 }
 
+static __attribute__((noinline)) uint64_t hash_number(const struct shmbloom__hashing *hashing, uint64_t key) {
+    return shmbloom_hash_number(key, hashing->seed);
+}
+
 int shmbloom__look_up(shmbloom_filter *f, const void *key, size_t len) {
     if (!shmbloom__may_answer(f) || f->hashing.key_type != SHMBLOOM_KEY_TYPE_BYTES || len > SHMBLOOM_KEY_MAX_BYTES ||
         (key == NULL && len > 0))
@@ -59,7 +63,7 @@ int shmbloom__look_up(shmbloom_filter *f, const void *key, size_t len) {
 int shmbloom__look_up_number(shmbloom_filter *f, uint64_t key) {
     if (!shmbloom__may_answer(f) || f->hashing.key_type != SHMBLOOM_KEY_TYPE_U64)
         return unverified(f);
-    return probe(f, shmbloom_hash_number(key, f->hashing.seed));
+    return probe(f, hash_number(&f->hashing, key));
 }
 
 /* ---- Lookups of short keys in filters that answer as they find: what most lookups are. ---- */
@@ -87,7 +91,7 @@ static int look_up_blocked(shmbloom_filter *f, const void *key, size_t len) {
     return shmbloom__look_up_short(f, key, len, test_blocked);
 }
 
-static void choose_by_layout(shmbloom_filter *f) {
+static __attribute__((cold)) void choose_by_layout(shmbloom_filter *f) {
     if (f->shape.layout != SHMBLOOM_LAYOUT_BLOCKED) {
         f->look_up = look_up_classic;
         f->look_up_number = look_up_number_classic;
@@ -100,7 +104,7 @@ static void choose_by_layout(shmbloom_filter *f) {
         f->look_up = look_up_blocked;
 }
 
-void shmbloom__choose_lookups(shmbloom_filter *f) {
+__attribute__((cold)) void shmbloom__choose_lookups(shmbloom_filter *f) {
     f->test = shmbloom__choose_test(&f->shape, f->instructions);
     f->near = shmbloom__is_near(&f->shape);
     f->look_up = shmbloom__look_up;
@@ -144,11 +148,11 @@ int shmbloom__hash(const struct shmbloom__hashing *hashing, const void *key, siz
 int shmbloom__hash_u64(const struct shmbloom__hashing *hashing, uint64_t key, uint64_t *ret) {
     if (hashing->key_type != SHMBLOOM_KEY_TYPE_U64)
         return -EPROTOTYPE;
-    *ret = shmbloom_hash_number(key, hashing->seed);
+    *ret = hash_number(hashing, key);
     return 0;
 }
 
-int shmbloom__hash_text(const struct shmbloom__hashing *hashing, const void *text, size_t len, uint64_t *ret) {
+__attribute__((cold)) int shmbloom__hash_text(const struct shmbloom__hashing *hashing, const void *text, size_t len, uint64_t *ret) {
     uint64_t number;
     if (hashing->key_type != SHMBLOOM_KEY_TYPE_U64)
         return shmbloom__hash(hashing, text, len, ret);
