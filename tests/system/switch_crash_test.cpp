@@ -43,7 +43,8 @@ class SwitchCrash : public ::testing::TestWithParam<std::tuple<Step, Act, Lost>>
     }
 
     TestInstance instance;
-    KeptFilter links{started(instance), "links", words(), 500};
+    // Large enough not to grow by itself.
+    KeptFilter links{started(instance), "links", words(), 500, "2000000"};
 };
 
 TEST_P(SwitchCrash, IsFinishedOrUndoneByTheNextStart) {
