@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <memory>
@@ -54,6 +55,9 @@ struct Build {
     std::shared_ptr<NewHashList> list; // of a growable filter: what the source brings
     std::atomic<bool> is_cancelled = false;
 
+    std::uint64_t estimated_keys() const {
+        return static_cast<std::uint64_t>(std::llround(geometry::estimated_keys(shape, bits_set)));
+    }
     const char *kind_text() const {
         switch (kind) {
         case Kind::copy: return "copy";

@@ -34,8 +34,8 @@ void Instance::add(std::uint64_t session, std::string_view name, std::uint64_t h
 void Instance::add_to(const FilterPtr &filter, std::uint64_t session, std::span<const std::uint64_t> hashes, bool may_wait,
                       AddDone done) {
     auto refusal = add_refusal(*filter);
-    if (!refusal)
-        refusal = full_refusal(*filter, hashes);
+    if (!refusal && (refusal = full_refusal(*filter, hashes)))
+        filter->show_status(*control_, registry_); // that it is full is seen when it is felt
     if (refusal) {
         filter->adds_refused += hashes.size();
         return done(refusal, "");

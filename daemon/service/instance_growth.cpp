@@ -161,8 +161,7 @@ void Instance::end_growth(const FilterPtr &filter, const BuildPtr &build, const 
                         .keys = build->keys,
                         .replayed = build->replayed,
                         .estimated_before = filter->estimated_keys(),
-                        .estimated_after =
-                            static_cast<std::uint64_t>(geometry::estimated_keys(build->shape, build->bits_set))};
+                        .estimated_after = build->estimated_keys()};
     switch_when_kept(filter, build, [result, done](const std::optional<Failure> &failure) {
         done(failure, failure ? SwitchResult{} : result);
     });

@@ -249,10 +249,10 @@ std::optional<Failure> Instance::rebuild_refusal(const Filter &filter, const Bui
     if (build.keys < guards.expected.value_or(0))
         return nothing_changed("RANGE", "the source brought " + std::to_string(build.keys) + " keys, expected were at least " +
                                             std::to_string(*guards.expected));
-    const double before = static_cast<double>(filter.estimated_keys());
-    const double after = geometry::estimated_keys(build.shape, build.bits_set);
+    const auto before = static_cast<double>(filter.estimated_keys());
+    const auto after = static_cast<double>(build.estimated_keys());
     if (after < before * (1 - static_cast<double>(guards.shrink_percent) / 100))
-        return nothing_changed("RANGE", "the new generation has about " + std::to_string(static_cast<std::uint64_t>(after)) +
+        return nothing_changed("RANGE", "the new generation has about " + std::to_string(build.estimated_keys()) +
                                             " keys, the present one " + std::to_string(filter.estimated_keys()) +
                                             ": more than " + std::to_string(guards.shrink_percent) +
                                             " % fewer; if so many were deleted, say --allow-shrink PERCENT (SHRINK)");
@@ -280,8 +280,7 @@ void Instance::end_rebuild(std::uint64_t session, std::string_view name, const R
         SwitchResult result{.keys = build->keys,
                             .replayed = build->replayed,
                             .estimated_before = filter->estimated_keys(),
-                            .estimated_after = static_cast<std::uint64_t>(
-                                geometry::estimated_keys(build->shape, build->bits_set))};
+                            .estimated_after = build->estimated_keys()};
         auto refusal = rebuild_refusal(*filter, *build, guards);
         if (refusal || guards.dry_run) {
             end_build(filter, build);

@@ -84,6 +84,7 @@ std::string with_marks(std::string text, const std::string &folder) {
         {R"(\d+ of 20\.0 k keys \([0-9.]+ %\), rate (< )?[0-9.e-]+ % now)", "KEYS of 20.0 k keys, rate FPR now"},
         {R"(\((< )?[0-9.e-]+ % of all others now\))", "(FPR of all others now)"},
         {R"(added [0-9-]{10} [0-9:]{8} UTC)", "added TIME"},
+        {R"(mapped by \d+ process(es)?(; \d+ others? could not be looked at \(root can\))?)", "mapped by PROCESSES"},
         {R"(but [^;]* has \d+ MiB \(\d+ bytes\))", "but ROOM has SIZE"},
     };
     for (const auto &[pattern, mark] : marks)
