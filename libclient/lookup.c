@@ -79,8 +79,12 @@ static int test_blocked(const shmbloom_filter *f, uint64_t hash) {
     return shmbloom_test_block(block, f->shape.probes, hash);
 }
 
+static __attribute__((noinline)) int look_up_longer(shmbloom_filter *f, const void *key, size_t len) {
+    return probe(f, shmbloom__hash_plain(key, len, f->hashing.seed));
+}
+
 static int look_up_classic(shmbloom_filter *f, const void *key, size_t len) {
-    return shmbloom__look_up_short(f, key, len, test_classic);
+    return shmbloom__look_up_short(f, key, len, test_classic, look_up_longer);
 }
 
 static int look_up_number_classic(shmbloom_filter *f, uint64_t key) {
@@ -88,7 +92,7 @@ static int look_up_number_classic(shmbloom_filter *f, uint64_t key) {
 }
 
 static int look_up_blocked(shmbloom_filter *f, const void *key, size_t len) {
-    return shmbloom__look_up_short(f, key, len, test_blocked);
+    return shmbloom__look_up_short(f, key, len, test_blocked, look_up_longer);
 }
 
 static __attribute__((cold)) void choose_by_layout(shmbloom_filter *f) {
