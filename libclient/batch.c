@@ -71,10 +71,15 @@ static size_t correct(shmbloom_filter *f, const struct hashed *block, size_t fou
     return found_count;
 }
 
-static void test_block(shmbloom_filter *f, struct hashed *block) {
-    if (block->count == 0)
+/* `next`: what will be tested then, or NULL. Its bits are fetched meanwhile. */
+static void test_block(shmbloom_filter *f, struct hashed *block, const struct hashed *next) {
+    const struct shmbloom__hashes tested = {block->hashes, block->count};
+    const struct shmbloom__hashes fetched = {next != NULL ? next->hashes : NULL, next != NULL ? next->count : 0};
+    if (block->count == 0) {
+        shmbloom__fetch_all(f->words, &f->shape, fetched);
         return;
-    size_t found_count = f->test(f->words, &f->shape, block->hashes, block->count, block->answers);
+    }
+    size_t found_count = f->test(f->words, &f->shape, tested, block->answers, fetched);
     if (!SHMBLOOM__LIKELY(block->invalid == 0 && !f->withholds))
         found_count = correct(f, block, found_count);
     const unsigned skipped = (unsigned)__builtin_popcountll(block->invalid);
@@ -87,7 +92,7 @@ static void test_block(shmbloom_filter *f, struct hashed *block) {
 /* Returns 0 or the errno of the first key that cannot be one. */
 static int hash_block(const shmbloom_filter *f, const struct shmbloom__keys *keys, size_t begin, size_t count,
                       uint8_t *answers, struct hashed *block) {
-    block->invalid = shmbloom__hash_block(&f->hashing, keys, begin, count, block->hashes, f->near ? NULL : f);
+    block->invalid = shmbloom__hash_block(&f->hashing, keys, begin, count, block->hashes);
     block->count = count;
     block->answers = answers + begin;
     return block->invalid == 0 ? 0 : check_size(keys, begin + (size_t)__builtin_ctzll(block->invalid));
@@ -112,19 +117,22 @@ static int look_blocks_up(shmbloom_filter *f, const struct shmbloom__keys *keys,
         const size_t left = keys->n - begin;
         const size_t count = left < SHMBLOOM__BLOCK ? left : SHMBLOOM__BLOCK;
         if (!SHMBLOOM__LIKELY(shmbloom__is_live(f)))
-            test_block(f, &blocks[!which]); /* resolving may unmap its segment */
+            test_block(f, &blocks[!which], NULL); /* resolving may unmap its segment */
         const bool live = shmbloom__may_answer(f);
         int r = check_filter(f, keys, hash_domain);
         if (live && r == 0)
             r = hash_block(f, keys, begin, count, answers, &blocks[which]);
         else
             f->unprobed += count;
-        test_block(f, &blocks[f->near ? which : !which]);
+        if (f->near)
+            test_block(f, &blocks[which], NULL);
+        else
+            test_block(f, &blocks[!which], &blocks[which]);
         if (error == 0)
             error = r;
     }
-    test_block(f, &blocks[0]);
-    test_block(f, &blocks[1]);
+    test_block(f, &blocks[0], NULL);
+    test_block(f, &blocks[1], NULL);
     return error;
 }
 

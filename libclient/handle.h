@@ -265,9 +265,9 @@ int shmbloom__check_type(const struct shmbloom__hashing *hashing, const struct s
 #define SHMBLOOM__BLOCK SHMBLOOM__HASHES_AT_ONCE
 
 /* Hashes `count` keys, at most a block, from `begin` on; their type has been checked. A key that cannot be one has its
- * bit set in what is returned, and hash 0. With `f` the bits are fetched ahead. */
+ * bit set in what is returned, and hash 0. */
 uint64_t shmbloom__hash_block(const struct shmbloom__hashing *hashing, const struct shmbloom__keys *keys, size_t begin,
-                              size_t count, uint64_t *hashes, const shmbloom_filter *f);
+                              size_t count, uint64_t *hashes);
 
 /* Decides on an "absent" that was found while f->withholds: 0, or 2 and counted. */
 int shmbloom__withhold(shmbloom_filter *f);

@@ -79,8 +79,12 @@ static int test_blocked(const shmbloom_filter *f, uint64_t hash) {
     return shmbloom_test_block(block, f->shape.probes, hash);
 }
 
+static __attribute__((noinline)) int look_up_longer(shmbloom_filter *f, const void *key, size_t len) {
+    return probe(f, shmbloom__hash_plain(key, len, f->hashing.seed));
+}
+
 static int look_up_classic(shmbloom_filter *f, const void *key, size_t len) {
-    return shmbloom__look_up_short(f, key, len, test_classic);
+    return shmbloom__look_up_short(f, key, len, test_classic, look_up_longer);
 }
 
 static int look_up_number_classic(shmbloom_filter *f, uint64_t key) {
@@ -88,7 +92,7 @@ static int look_up_number_classic(shmbloom_filter *f, uint64_t key) {
 }
 
 static int look_up_blocked(shmbloom_filter *f, const void *key, size_t len) {
-    return shmbloom__look_up_short(f, key, len, test_blocked);
+    return shmbloom__look_up_short(f, key, len, test_blocked, look_up_longer);
 }
 
 static __attribute__((cold)) void choose_by_layout(shmbloom_filter *f) {
@@ -200,13 +204,8 @@ static inline bool find_key(const struct shmbloom__keys *keys, size_t i, const v
     return *size <= SHMBLOOM_KEY_MAX_BYTES;
 }
 
-SHMBLOOM__FETCHING void fetch(const shmbloom_filter *f, uint64_t hash) {
-    if (f != NULL)
-        shmbloom__fetch_first(f->words, &f->shape, hash);
-}
-
 static uint64_t hash_texts(const struct shmbloom__hashing *hashing, const struct shmbloom__keys *keys, size_t begin,
-                           size_t count, uint64_t *hashes, const shmbloom_filter *f) {
+                           size_t count, uint64_t *hashes) {
     const uint64_t seed = hashing->seed;
     const bool plain = hashing->normalization == 0;
     uint64_t invalid = 0;
@@ -224,33 +223,23 @@ static uint64_t hash_texts(const struct shmbloom__hashing *hashing, const struct
             hashes[i] = shmbloom_hash_short(data, size, seed);
         else
             hashes[i] = shmbloom__hash_plain(data, size, seed);
-        fetch(f, hashes[i]);
     }
     return invalid;
 }
 
-static void hash_numbers(uint64_t seed, const uint64_t *keys, size_t count, uint64_t *hashes, const shmbloom_filter *f) {
-    for (size_t i = 0; i < count; i++) {
+static void hash_numbers(uint64_t seed, const uint64_t *keys, size_t count, uint64_t *hashes) {
+    for (size_t i = 0; i < count; i++)
         hashes[i] = shmbloom_hash_number(keys[i], seed);
-        fetch(f, hashes[i]);
-    }
-}
-
-static void copy_hashes(const uint64_t *from, size_t count, uint64_t *hashes, const shmbloom_filter *f) {
-    for (size_t i = 0; i < count; i++) {
-        hashes[i] = from[i];
-        fetch(f, hashes[i]);
-    }
 }
 
 uint64_t shmbloom__hash_block(const struct shmbloom__hashing *hashing, const struct shmbloom__keys *keys, size_t begin,
-                              size_t count, uint64_t *hashes, const shmbloom_filter *f) {
+                              size_t count, uint64_t *hashes) {
     if (keys->kind == SHMBLOOM__NUMBERS)
-        hash_numbers(hashing->seed, (const uint64_t *)keys->data + begin, count, hashes, f);
+        hash_numbers(hashing->seed, (const uint64_t *)keys->data + begin, count, hashes);
     else if (keys->kind == SHMBLOOM__HASHES)
-        copy_hashes((const uint64_t *)keys->data + begin, count, hashes, f);
+        memcpy(hashes, (const uint64_t *)keys->data + begin, count * sizeof *hashes);
     else
-        return hash_texts(hashing, keys, begin, count, hashes, f);
+        return hash_texts(hashing, keys, begin, count, hashes);
     return 0;
 }
 

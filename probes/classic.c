@@ -42,16 +42,20 @@ SHMBLOOM__FETCHING void fetch_rest(const uint64_t *words, uint64_t bits, const s
     }
 }
 
-size_t shmbloom__test_staged(const uint64_t *words, const struct shmbloom_shape *shape, const uint64_t *hashes,
-                             size_t count, uint8_t *answers) {
+size_t shmbloom__test_staged(const uint64_t *words, const struct shmbloom_shape *shape, struct shmbloom__hashes tested,
+                             uint8_t *answers, struct shmbloom__hashes next) {
+    const size_t count = tested.count;
     const uint64_t bits = shape->size;
     uint32_t left = shape->probes;
     struct survivors s;
     s.count = count;
     for (size_t i = 0; i < count; i++) {
-        s.x[i] = hashes[i];
+        s.x[i] = tested.hashes[i];
         s.index[i] = (uint8_t)i;
     }
+    if (next.count > count)
+        next.count = count;
+    shmbloom__fetch_all(words, shape, next);
     for (; left > 0 && s.count > FEW; left--)
         test_stage(words, bits, &s, left > 1);
     fetch_rest(words, bits, &s, left);

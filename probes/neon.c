@@ -31,25 +31,31 @@ static inline int test_block(const uint64_t *block, uint32_t q, uint64_t hash) {
     return (vgetq_lane_u64(all, 0) | vgetq_lane_u64(all, 1)) == 0;
 }
 
-static inline size_t test(const uint64_t *words, uint64_t blocks, uint32_t q, const uint64_t *hashes, size_t count,
-                          uint8_t *answers) {
-    size_t found_count = 0;
-    for (size_t i = 0; i < count; i++) {
-        const int found = test_block(words + shmbloom_multiply_high(hashes[i], blocks) * 8, q, hashes[i]);
-        answers[i] = (uint8_t)found;
-        found_count += (unsigned)found;
+static inline int test_one(const uint64_t *words, uint64_t blocks, uint32_t q, uint64_t hash) {
+    return test_block(words + shmbloom_multiply_high(hash, blocks) * 8, q, hash);
+}
+
+static inline size_t test(const uint64_t *words, uint64_t blocks, uint32_t q, struct shmbloom__hashes tested,
+                          uint8_t *answers, struct shmbloom__hashes next) {
+    const size_t fetched = shmbloom__fetched_count(tested, next);
+    size_t found_count = 0, i = 0;
+    for (; i < fetched; i++) {
+        __builtin_prefetch(words + shmbloom_multiply_high(next.hashes[i], blocks) * 8);
+        found_count += answers[i] = (uint8_t)test_one(words, blocks, q, tested.hashes[i]);
     }
+    for (; i < tested.count; i++)
+        found_count += answers[i] = (uint8_t)test_one(words, blocks, q, tested.hashes[i]);
     return found_count;
 }
 
-size_t shmbloom__test_neon_2(const uint64_t *words, const struct shmbloom_shape *shape, const uint64_t *hashes,
-                             size_t count, uint8_t *answers) {
-    return test(words, shape->size, 2, hashes, count, answers);
+size_t shmbloom__test_neon_2(const uint64_t *words, const struct shmbloom_shape *shape,
+                             struct shmbloom__hashes tested, uint8_t *answers, struct shmbloom__hashes next) {
+    return test(words, shape->size, 2, tested, answers, next);
 }
 
-size_t shmbloom__test_neon_3(const uint64_t *words, const struct shmbloom_shape *shape, const uint64_t *hashes,
-                             size_t count, uint8_t *answers) {
-    return test(words, shape->size, 3, hashes, count, answers);
+size_t shmbloom__test_neon_3(const uint64_t *words, const struct shmbloom_shape *shape,
+                             struct shmbloom__hashes tested, uint8_t *answers, struct shmbloom__hashes next) {
+    return test(words, shape->size, 3, tested, answers, next);
 }
 #else
 typedef int shmbloom__no_neon; /* a file is never empty */

@@ -19,13 +19,19 @@
 extern "C" {
 #endif
 
-/* As many lines as are fetched ahead: more than this many a core does not keep under way. */
+/* Twice as many lines are under way at most: more than that a core does not keep. */
 #define SHMBLOOM__HASHES_AT_ONCE 64u
 
-/* Tests at most SHMBLOOM__HASHES_AT_ONCE hashes; answers[i] becomes 0 or 1. Returns how many are 1. Reads one line ahead
- * of the others if it is worth it, but the first line of each hash should be on its way: shmbloom__fetch_first. */
-typedef size_t shmbloom__test_hashes(const uint64_t *words, const struct shmbloom_shape *shape, const uint64_t *hashes,
-                                     size_t count, uint8_t *answers);
+/* At most SHMBLOOM__HASHES_AT_ONCE. */
+struct shmbloom__hashes {
+    const uint64_t *hashes;
+    size_t count;
+};
+
+/* Tests hashes; answers[i] becomes 0 or 1. Returns how many are 1. Meanwhile, as evenly as it can, it fetches the first
+ * lines of those of `next`: of as many as it tests. Those that it tests should be on their way already. */
+typedef size_t shmbloom__test_hashes(const uint64_t *words, const struct shmbloom_shape *shape,
+                                     struct shmbloom__hashes tested, uint8_t *answers, struct shmbloom__hashes next);
 
 enum shmbloom__instructions { SHMBLOOM__SCALAR, SHMBLOOM__AVX2, SHMBLOOM__NEON };
 
@@ -50,6 +56,10 @@ shmbloom__test_hashes shmbloom__test_avx2_2, shmbloom__test_avx2_3; /* by q */
 shmbloom__test_hashes shmbloom__test_neon_2, shmbloom__test_neon_3;
 #endif
 
+static inline size_t shmbloom__fetched_count(struct shmbloom__hashes tested, struct shmbloom__hashes next) {
+    return next.count < tested.count ? next.count : tested.count;
+}
+
 /* gcc takes a function that does nothing but prefetch for one that does nothing, and leaves out the calls that it has
  * not made part of the caller by then: functions that prefetch are always inlined. */
 #define SHMBLOOM__FETCHING static inline __attribute__((always_inline))
@@ -59,6 +69,12 @@ shmbloom__test_hashes shmbloom__test_neon_2, shmbloom__test_neon_3;
 SHMBLOOM__FETCHING void shmbloom__fetch_first(const uint64_t *words, const struct shmbloom_shape *shape, uint64_t hash) {
     const uint64_t at = shmbloom_multiply_high(hash, shape->size);
     __builtin_prefetch(words + (shape->layout == SHMBLOOM_LAYOUT_BLOCKED ? at * 8 : at / 64));
+}
+
+SHMBLOOM__FETCHING void shmbloom__fetch_all(const uint64_t *words, const struct shmbloom_shape *shape,
+                                            struct shmbloom__hashes next) {
+    for (size_t i = 0; i < next.count; i++)
+        shmbloom__fetch_first(words, shape, next.hashes[i]);
 }
 
 #ifdef __cplusplus

@@ -1,34 +1,29 @@
 /* Any layout, any processor: one word after the other, by relaxed atomic loads. */
 #include "probes.h"
 
-static inline size_t test_blocked(const uint64_t *words, uint64_t blocks, uint32_t q, const uint64_t *hashes,
-                                  size_t count, uint8_t *answers) {
+/* `shape` is known in part where this is called. */
+static inline size_t test(const uint64_t *words, const struct shmbloom_shape shape, struct shmbloom__hashes tested,
+                          uint8_t *answers, struct shmbloom__hashes next) {
+    const size_t fetched = shmbloom__fetched_count(tested, next);
     size_t found_count = 0;
-    for (size_t i = 0; i < count; i++) {
-        const int found = shmbloom_test_block(words + shmbloom_multiply_high(hashes[i], blocks) * 8, q, hashes[i]);
+    for (size_t i = 0; i < tested.count; i++) {
+        if (i < fetched)
+            shmbloom__fetch_first(words, &shape, next.hashes[i]);
+        const int found = shmbloom_test_bits(words, &shape, tested.hashes[i]);
         answers[i] = (uint8_t)found;
         found_count += (unsigned)found;
     }
     return found_count;
 }
 
-static inline size_t test_classic(const uint64_t *words, uint64_t bits, uint32_t k, const uint64_t *hashes,
-                                  size_t count, uint8_t *answers) {
-    const struct shmbloom_shape shape = {.layout = SHMBLOOM_LAYOUT_CLASSIC, .probes = k, .size = bits};
-    size_t found_count = 0;
-    for (size_t i = 0; i < count; i++) {
-        const int found = shmbloom_test_bits(words, &shape, hashes[i]);
-        answers[i] = (uint8_t)found;
-        found_count += (unsigned)found;
+size_t shmbloom__test_scalar(const uint64_t *words, const struct shmbloom_shape *shape, struct shmbloom__hashes tested,
+                             uint8_t *answers, struct shmbloom__hashes next) {
+    struct shmbloom_shape known = *shape;
+    if (shape->layout != SHMBLOOM_LAYOUT_BLOCKED) {
+        known.layout = SHMBLOOM_LAYOUT_CLASSIC;
+        return test(words, known, tested, answers, next);
     }
-    return found_count;
-}
-
-size_t shmbloom__test_scalar(const uint64_t *words, const struct shmbloom_shape *shape, const uint64_t *hashes,
-                             size_t count, uint8_t *answers) {
-    if (shape->layout != SHMBLOOM_LAYOUT_BLOCKED)
-        return test_classic(words, shape->size, shape->probes, hashes, count, answers);
-    if (shape->probes == 2)
-        return test_blocked(words, shape->size, 2, hashes, count, answers);
-    return test_blocked(words, shape->size, 3, hashes, count, answers);
+    known.layout = SHMBLOOM_LAYOUT_BLOCKED;
+    known.probes = shape->probes == 2 ? 2 : 3;
+    return test(words, known, tested, answers, next);
 }
