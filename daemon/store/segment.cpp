@@ -120,7 +120,7 @@ std::uint64_t *Segment::words() const {
 }
 
 // The cache lines that a hash leads to, on their way before it is their turn.
-void Segment::prefetch(std::uint64_t hash) const {
+inline void Segment::prefetch(std::uint64_t hash) const {
     if (identity_.shape.layout == SHMBLOOM_LAYOUT_BLOCKED) {
         __builtin_prefetch(words() + shmbloom_multiply_high(hash, identity_.shape.size) * 8, 1);
         return;

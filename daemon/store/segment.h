@@ -71,7 +71,8 @@ class Segment {
   private:
     Segment(const SegmentIdentity &identity, std::unique_ptr<SharedMemory> memory);
     shmbloom_segment_header *header() const;
-    void prefetch(std::uint64_t hash) const;
+    // Inlined, come what may: gcc 12 takes a function that only prefetches for one without effect.
+    [[gnu::always_inline]] void prefetch(std::uint64_t hash) const;
     template <typename Set>
     void for_each(std::span<const std::uint64_t> hashes, const Set &set);
 
