@@ -514,7 +514,7 @@ TEST_F(Growth, IsNotForAFilterThatOnlyWarnsWhenItIsFull) {
     EXPECT_EQ(info("when_full"), "warn");
     std::uint64_t added = 0;
     std::size_t lines = 0;
-    for (const std::uint64_t percent : {72, 73, 87, 88, 102, 103}) { // a line each at 70, 85 and 100
+    for (const std::uint64_t percent : {72u, 73u, 87u, 88u, 102u, 103u}) { // a line each at 70, 85 and 100
         const std::uint64_t until = 20'000 * percent / 100;
         add(added, until - added);
         added = until;

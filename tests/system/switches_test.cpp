@@ -126,7 +126,7 @@ TEST_F(Switches, AreNoticedByNobody) {
             Wire wire = instance.wire();
             switch_once(wire);
         }
-        for (int i = 0; i < kWorkers; i++)
+        for (std::size_t i = 0; i < kWorkers; i++)
             most = std::max(most, mapped_segments(crowds[i].process().pid(), uuids[kNames[i % 2]]).size());
     }
     // The one it came from and the one it went to; each thread moves at its next lookup.
@@ -134,7 +134,7 @@ TEST_F(Switches, AreNoticedByNobody) {
 
     for (Worker &adder : adders)
         (void)adder.finish();
-    for (int i = 0; i < kWorkers; i++)
+    for (std::size_t i = 0; i < kWorkers; i++)
         EXPECT_TRUE(eventually([&] {
             return mapped_segments(crowds[i].process().pid(), uuids[kNames[i % 2]]).size() == 1;
         })) << "memory of an earlier generation is kept";
