@@ -34,6 +34,10 @@ std::optional<std::string> memory_refusal(std::uint64_t bytes, std::uint64_t res
     return "needs " + std::to_string(bytes) + " bytes, and no room is left";
 }
 
+FilesystemRoom shared_memory_room() {
+    return {.total = std::uint64_t{1} << 40, .free = std::uint64_t{1} << 40};
+}
+
 struct DaemonInHand::Running {
     Running(const Options &options, const Instance::Post &post)
         : runtime_lock{trusted_runtime_folder(options.runtime_dir) + "/lock", "the fuzzed instance"},
