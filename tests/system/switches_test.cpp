@@ -14,7 +14,7 @@ namespace {
 constexpr int kWorkers = 4, kThreads = 4, kKilledEvery = 20;
 
 int switch_count() {
-    return std::getenv("SHMBLOOM_TEST_LONG") != nullptr ? 1000 : 250;
+    return std::getenv("SHMBLOOM_TEST_LONG") != nullptr ? 1000 : 150;
 }
 
 // Segments that the process maps, each once, whether their names still stand or not.
