@@ -34,6 +34,8 @@ void Instance::look_after_hash_list(const FilterPtr &filter) {
     if (!filter->record.growable || !list.complete || filter->listing || filter->build || filter->changing ||
         filter->has_bulk() || journal_->failing() || registry_.degraded.since != 0)
         return;
+    if (filter->listed_at == 0) // a start is no reason
+        filter->listed_at = boottime_ns() / 1'000'000'000;
     const bool is_due = journal_->durable() > list.through + kKeptInJournal ||
                         (journal_->durable() > list.through &&
                          filter->listed_at + options_.journal_retention.seconds < boottime_ns() / 1'000'000'000);

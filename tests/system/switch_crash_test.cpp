@@ -39,7 +39,11 @@ class SwitchCrash : public ::testing::TestWithParam<std::tuple<Step, Act, Lost>>
         Wire wire = instance.wire();
         if (act() == Act::rebuild)
             return rebuild(wire);
-        return act() == Act::growth ? wire.call({"SB.REBUILD", "links", "GROW"}) : wire.call({"SB.ROLLBACK", "links"});
+        if (act() == Act::rollback)
+            return wire.call({"SB.ROLLBACK", "links"});
+        Wire::Reply grown; // its hash list may just be written
+        EXPECT_TRUE(eventually([&] { return (grown = wire.call({"SB.REBUILD", "links", "GROW"})).word() != "BUSY"; }));
+        return grown;
     }
 
     TestInstance instance;
