@@ -215,5 +215,12 @@ int main(int argc, char **argv) {
     printf("keys_per_s %.0f p50 %.3f p99 %.3f max %.3f\n", (double)(load.requests * load.batch) / seconds,
            load.times_us[load.requests / 2] / 1e3, load.times_us[load.requests * 99 / 100] / 1e3,
            load.times_us[load.requests - 1] / 1e3);
+    for (size_t i = 0; i < connections; i++) {
+        close(all[i].fd);
+        free(all[i].begun_ns);
+    }
+    free(polled);
+    free(all);
+    free(load.times_us);
     return load.failed == 0 ? 0 : 1;
 }

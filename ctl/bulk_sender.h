@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -65,9 +66,10 @@ class BulkSender {
     std::condition_variable changed_;
     std::deque<Block> full_;
     std::vector<std::vector<std::uint64_t>> empty_;
-    bool at_end_ = false, gives_up_ = false;
+    bool at_end_ = false;
     Outcome failure_;
 
+    std::atomic<bool> gives_up_ = false;
     std::thread thread_;
     std::size_t in_flight_ = 0; // these two: the thread's while it runs
     std::array<std::uint64_t, 3> answered_{};

@@ -6,7 +6,7 @@
 
 namespace shmbloom {
 
-std::string replay_adds(const JournalPlace &journal, std::uint64_t filter_number, Lsn from, Lsn to,
+std::string replay_adds(const JournalPlace &journal, std::uint64_t filter_number, Lsn from, Lsn to, bool is_logged,
                         const std::function<void(std::span<const std::uint64_t>)> &use) {
     if (from >= to)
         return "";
@@ -17,7 +17,10 @@ std::string replay_adds(const JournalPlace &journal, std::uint64_t filter_number
             if (frame.filter_number == filter_number && frame.end() > from && frame.first < to)
                 use(frame.hashes);
         });
-        return scan.damage(from, to);
+        std::string damage = scan.damage(from, to);
+        if (damage.empty() && is_logged && scan.has_abandoned(from))
+            damage = "the disk failed to sync adds that were acknowledged before";
+        return damage;
     } catch (const std::system_error &error) {
         return error.what();
     }

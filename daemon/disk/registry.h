@@ -64,6 +64,7 @@ struct PreviousGeneration {
     std::uint64_t bulk_acts = 0;
     std::uint64_t source_begun = 0;
     std::uint64_t keys = 0; // estimated then
+    bool bulk_since = false; // what came since is not all in the journal
     std::vector<SnapshotRecord> snapshots;
     HashListRecord hash_list;
     std::map<std::uint32_t, DoubtRecord> doubts;
@@ -96,6 +97,7 @@ struct FilterRecord {
     std::uint64_t adds_new = 0;
     Lsn created = 1;             // no frame of it lies below
     std::uint64_t bulk_acts = 0; // times that bits came without frames; a snapshot with fewer is not restored
+    bool bulk_unkept = false;    // a load's bits may be in memory that no snapshot has, and no hash list
     std::vector<SnapshotRecord> snapshots; // of this lineage, oldest first
     WhenFull when_full = WhenFull::warn;   // of one that does not grow
     std::uint64_t source_begun = 0;        // unix seconds at which the source of its content began; 0: unknown
@@ -157,6 +159,8 @@ struct Registry {
     std::uint64_t seed = 0;
     std::uint64_t domain = 0;
     Uuid boot;
+    std::uint64_t boot_at = 0;     // unix seconds of that boot, as the wall clock told it last
+    std::uint64_t clock_set_at = 0; // unix seconds: times written before may be too early; 0: not set forward in it
     bool clean_stop = false;
     ControlRecord control;
     bool control_lost = false; // in this boot a control went whose readers may still map it

@@ -127,6 +127,7 @@ PreviousGeneration decode_previous(const Json &json) {
             .bulk_acts = number_at(json, "bulk_acts"),
             .source_begun = number_at(json, "source_begun"),
             .keys = number_at(json, "keys"),
+            .bulk_since = flag_at(json, "bulk_since"),
             .snapshots = snapshots_of(json),
             .hash_list = hash_list_of(json),
             .doubts = doubts_of(json)};
@@ -139,6 +140,7 @@ void decode_generations(const Json &json, FilterRecord &filter) {
         throw Refusal{"field 'when_full' is not one this version knows"};
     filter.when_full = when_full == "refuse" ? WhenFull::refuse : WhenFull::warn;
     filter.source_begun = number_at(json, "source_begun");
+    filter.bulk_unkept = flag_at(json, "bulk_unkept");
     filter.hash_list = hash_list_of(json);
     if (!field_at(json, "previous").is_null())
         filter.previous = decode_previous(object_at(json, "previous"));
@@ -220,6 +222,10 @@ Registry decode_content(const Json &json, std::uint64_t format) {
         registry.ending.push_back(decode_ending(ending));
     for (const auto &[name, refused] : object_at(json, "adds_refused").items())
         registry.adds_refused[name] = {number_at(refused, "since"), text_at(refused, "text")};
+    if (format >= 3) {
+        registry.boot_at = number_at(json, "boot_at");
+        registry.clock_set_at = number_at(json, "clock_set_at");
+    }
     if (format != 1)
         decode_journal(json, registry, format);
     return registry;

@@ -48,7 +48,10 @@ struct Build {
     std::uint64_t keys = 0; // that the source brought
     std::uint64_t replayed = 0;
     std::vector<std::uint64_t> must_contain;
-    std::string trouble;     // of the fill; "": none
+    bool is_being_made = false; // its segment, right now
+    bool is_logged = false;     // adds were acknowledged before they were synced
+    std::string trouble;        // of the fill; "": none
+    bool is_unwritten = false;  // that is why: what it was to be filled from is not to blame
     bool is_filled = false;  // by all but what comes through a session
     std::size_t jobs = 0;    // that set bits right now
     std::function<void()> when_filled;

@@ -44,6 +44,10 @@ void Filter::count_acknowledged(Control &control, std::uint64_t acknowledged, st
     shmbloom_store_field(&shown->adds_new, record.adds_new);
 }
 
+const std::shared_ptr<Segment> &Filter::recorded_segment() const {
+    return build && build->generation == record.generation ? build->segment : segment;
+}
+
 shmbloom_slot Filter::picture(const Registry &registry) const {
     shmbloom_slot slot_content{};
     std::ranges::copy(record.uuid.bytes, slot_content.uuid);

@@ -38,6 +38,7 @@ class Filter {
     std::uint64_t no_renewal_before = 0;     // the same of a copy to a new generation
     Loads loads;
     std::size_t bulk_jobs = 0; // that set bits right now
+    bool bulk_noted = false;   // on the disk, as record.bulk_unkept
     std::vector<std::function<void()>> after_bulk;   // when none does any more
     std::vector<std::function<void()>> after_change; // when `changing` is over; looked at once a second
 
@@ -55,7 +56,15 @@ class Filter {
     bool may_be_held = false;
     std::uint64_t no_look_before = 0; // seconds of the boot clock
     bool listing = false;        // its hash list is being written
-    std::uint64_t listed_at = 0; // seconds of the boot clock
+    std::uint64_t listed_at = 0, no_listing_before = 0; // seconds of the boot clock
+    std::string list_trouble;     // as last said; "": none
+    unsigned list_unreadable = 0; // times in a row
+
+    // The one that the record describes: while a switch waits for the registry, the build's.
+    const std::shared_ptr<Segment> &recorded_segment() const;
+
+    // Of a build, so that its segment must stay named until it can be removed.
+    bool is_making_memory() const { return record.making != 0 && (!build || build->is_being_made); }
 
     bool is_published() const { return slot != SHMBLOOM_SLOT_COUNT; }
     Gates gates(Control &control) const;

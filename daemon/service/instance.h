@@ -210,6 +210,10 @@ class Instance {
     void notice_paused(Filter &filter);
     // instance_bulk.cpp
     void bulk_into_build(const FilterPtr &filter, const BuildPtr &build, std::vector<std::uint64_t> hashes, BulkDone done);
+    void note_bulk(const FilterPtr &filter, std::uint64_t session, std::uint64_t hash_domain,
+                   std::vector<std::uint64_t> hashes, BulkDone done);
+    static void count_bulk_act(FilterRecord &record);
+    void keep_unkept_bulk(const FilterPtr &filter, std::function<void(const std::string &error)> done);
     void bulk_into_filter(const FilterPtr &filter, std::uint64_t session, std::vector<std::uint64_t> hashes, BulkDone done);
     void when_room(const std::shared_ptr<NewHashList> &list, std::size_t count, BulkDone done);
     void keep_bulk(const FilterPtr &filter, std::uint64_t session, std::function<void(const std::string &error)> done);
@@ -278,10 +282,9 @@ class Instance {
     void look_after_hash_list(const FilterPtr &filter);
     void take_from_journal(const FilterPtr &filter);
     bool is_list_of(const FilterPtr &filter, std::uint64_t lineage) const;
-    void taken_from_journal(const FilterPtr &filter, const HashFileRecord &file, const std::string &trouble, Lsn to);
+    bool is_list_in_trouble(const FilterPtr &filter, const std::string &unreadable, const std::string &unwritten);
     void compact(const FilterPtr &filter);
-    void compacted(const FilterPtr &filter, const std::vector<HashFileRecord> &replaced, const HashFileRecord &file,
-                   const std::string &trouble);
+    void compacted(const FilterPtr &filter, const std::vector<HashFileRecord> &replaced, const HashFileRecord &file);
     void forget_hash_files(const FilterRecord &record, const std::vector<HashFileRecord> &files);
 
     // instance_rollback.cpp

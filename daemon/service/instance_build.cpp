@@ -59,6 +59,7 @@ Instance::BuildPtr Instance::new_build(const Filter &filter, Build::Kind kind, s
     build->shape = record.shape;
     build->source_begun = record.source_begun;
     build->hash_list = record.hash_list;
+    build->is_logged = record.durability == SHMBLOOM_DURABILITY_LOGGED;
     return build;
 }
 
@@ -75,6 +76,7 @@ void Instance::begin_build(const FilterPtr &filter, const BuildPtr &build, Done 
                             if (!is_current(filter, build))
                                 return fed(was_stopped(*build));
                             crash_point("build.making");
+                            build->is_being_made = true;
                             memory_.run([this, filter, build, fed, identity = identity_of(*filter, *build)] {
                                 const Made made = make_checked(identity);
                                 crash_point("build.made");
@@ -99,9 +101,14 @@ Instance::Made Instance::make_checked(const SegmentIdentity &identity) const {
 }
 
 void Instance::feed_both(const FilterPtr &filter, const BuildPtr &build, const Made &made, const Done &fed) {
+    build->is_being_made = false;
     if (!is_current(filter, build)) {
         if (made.segment)
             remove_shared_memory(made.segment->name(), made.segment->id());
+        if (filter->record.making == build->generation) {
+            filter->record.making = 0;
+            writer_.commit({.durable = [] {}, .failed = nullptr});
+        }
         return fed(was_stopped(*build));
     }
     if (!made.segment) {
@@ -117,8 +124,10 @@ void Instance::feed_both(const FilterPtr &filter, const BuildPtr &build, const M
 // Runs `fill` on a thread once every add of before is in the journal's files; it returns what went wrong, or "".
 void Instance::fill_build(const FilterPtr &filter, const BuildPtr &build, FillBuild fill) {
     const auto run = [this, filter, build, fill = std::move(fill)](const std::optional<DiskError> &error) {
-        if (error)
+        if (error) {
+            build->is_unwritten = true;
             return filled(filter, build, error->text);
+        }
         // The registry names by now whatever file holds an add of before.
         builder_.run([this, filter, build, fill, place = journal_place()] {
             const std::string trouble = build->is_cancelled ? "stopped" : fill(place);
@@ -158,7 +167,7 @@ void Instance::when_filled(const FilterPtr &filter, const BuildPtr &build, Done 
 // Adds of the journal, on the builder's thread.
 std::string Instance::replay_into(const BuildPtr &build, std::uint64_t filter_number, const JournalPlace &place) {
     std::uint64_t replayed = 0, fresh = 0;
-    const std::string trouble = replay_adds(place, filter_number, build->replay_from, build->fed_from,
+    const std::string trouble = replay_adds(place, filter_number, build->replay_from, build->fed_from, build->is_logged,
                                             [&](std::span<const std::uint64_t> hashes) {
                                                 fresh += build->segment->set(hashes);
                                                 replayed += hashes.size();
@@ -182,7 +191,8 @@ void Instance::end_build(const FilterPtr &filter, BuildPtr build) {
         return;
     build->is_cancelled = true;
     filter->build.reset();
-    filter->record.making = 0;
+    if (!build->is_being_made) // else it is named until it can be removed
+        filter->record.making = 0;
     snapshotter_->cancel_build(build);
     if (build->segment)
         remove_shared_memory(build->segment->name(), build->segment->id());
@@ -192,6 +202,8 @@ void Instance::end_build(const FilterPtr &filter, BuildPtr build) {
     build->list.reset();
     if (build->when_filled) // who waits for the end is told
         post_(std::exchange(build->when_filled, nullptr));
+    for (auto &go_on : std::exchange(filter->after_change, {})) // and who waits to switch
+        post_(std::move(go_on));
     writer_.commit({.durable = [] {}, .failed = nullptr});
 }
 
@@ -241,6 +253,8 @@ void Instance::commit_switch(const FilterPtr &filter, const BuildPtr &build, std
     record.layout_asked = build->layout_asked;
     record.shape = build->shape;
     record.source_begun = build->source_begun;
+    if (build->kind != Build::Kind::copy)
+        filter->bulk_noted = record.bulk_unkept = false; // its snapshot has all bits there are
     // What it grew out of may have gone on meanwhile.
     if (build->kind == Build::Kind::rebuild || build->kind == Build::Kind::rollback)
         record.hash_list = build->hash_list;
@@ -320,6 +334,7 @@ void Instance::keep_previous(FilterRecord &record, const Build &build, std::uint
                                 .bulk_acts = record.bulk_acts,
                                 .source_begun = record.source_begun,
                                 .keys = keys,
+                                .bulk_since = false,
                                 .snapshots = {},
                                 .hash_list = record.hash_list,
                                 .doubts = record.doubts};

@@ -25,14 +25,36 @@ void Instance::bulk(std::uint64_t session, std::string_view name, std::uint64_t 
                                        "' was begun on this connection; send SB.LOAD " + std::string{name} + " BEGIN first"},
                     {});
     const bool is_warming = filter->record.doubts.contains(SHMBLOOM_DOUBT_WARMING);
-    if (is_warming && !filter->build && !filter->changing && !add_refusal(*filter))
+    if (is_warming && !filter->build && !filter->changing && !add_refusal(*filter)) {
+        if (filter->record.is_journalled() && !filter->bulk_noted)
+            return note_bulk(filter, session, hash_domain, std::move(hashes), std::move(done));
         return bulk_into_filter(filter, session, std::move(hashes), std::move(done));
+    }
     add(session, name, hash_domain, hashes, [done = std::move(done)](const auto &failure, const std::string &answers) {
         BulkCounts counts{};
         for (const char answer : answers)
             counts[static_cast<std::size_t>(answer)]++;
         done(failure, counts);
     });
+}
+
+// Before the first bits are set: whoever declares the filter live although the load was cut off must know of them.
+void Instance::note_bulk(const FilterPtr &filter, std::uint64_t session, std::uint64_t hash_domain,
+                         std::vector<std::uint64_t> hashes, BulkDone done) {
+    filter->record.bulk_unkept = true;
+    const auto given_up = std::make_shared<bool>(false);
+    writer_.commit({.durable =
+                        [this, filter, session, hash_domain, hashes = std::move(hashes), done, given_up] {
+                            if (*given_up)
+                                return;
+                            filter->bulk_noted = filter->record.bulk_unkept;
+                            bulk(session, filter->record.name, hash_domain, hashes, done);
+                        },
+                    .failed =
+                        [done, given_up](const std::string &error) {
+                            *given_up = true;
+                            done(Failure{"IO", "not loaded, the registry cannot be written: " + error}, {});
+                        }});
 }
 
 void Instance::bulk_into_build(const FilterPtr &filter, const BuildPtr &build, std::vector<std::uint64_t> hashes,
@@ -65,6 +87,10 @@ void Instance::when_room(const std::shared_ptr<NewHashList> &list, std::size_t c
 void Instance::bulk_into_filter(const FilterPtr &filter, std::uint64_t session, std::vector<std::uint64_t> hashes,
                                 BulkDone done) {
     const std::size_t count = hashes.size();
+    if (auto refusal = full_refusal(*filter, hashes)) {
+        filter->adds_refused += count;
+        return done(refusal, {});
+    }
     filter->loads.count_keys(session, count);
     Loads::Bulk &bulk = filter->loads.bulk(session);
     bulk.any = true;
@@ -86,6 +112,26 @@ void Instance::bulk_into_filter(const FilterPtr &filter, std::uint64_t session, 
     when_room(list, count, std::move(done));
 }
 
+// A snapshot without it is not restored, nor a generation of before without being told so.
+void Instance::count_bulk_act(FilterRecord &record) {
+    record.bulk_acts++;
+    if (record.previous)
+        record.previous->bulk_since = true;
+}
+
+// For who declares the filter live all the same: what loads that were cut off brought. Nobody has its hashes.
+void Instance::keep_unkept_bulk(const FilterPtr &filter, std::function<void(const std::string &error)> done) {
+    if (filter->bulk_jobs != 0)
+        return filter->after_bulk.push_back([this, filter, done] { keep_unkept_bulk(filter, done); });
+    count_bulk_act(filter->record);
+    filter->record.hash_list.complete = false;
+    snapshotter_->take(filter, Snapshotter::Pace::full, [filter, done](const std::string &error) {
+        if (error.empty())
+            filter->bulk_noted = filter->record.bulk_unkept = false;
+        done(error);
+    });
+}
+
 // Counted before the copy begins, so that no snapshot of before is ever taken for one that has them.
 void Instance::keep_bulk(const FilterPtr &filter, std::uint64_t session, std::function<void(const std::string &error)> done) {
     if (filter->bulk_jobs != 0)
@@ -93,7 +139,7 @@ void Instance::keep_bulk(const FilterPtr &filter, std::uint64_t session, std::fu
     const auto keep = [this, filter, done](const std::string &error) {
         if (!error.empty() || !filter->record.is_journalled())
             return done(error);
-        filter->record.bulk_acts++;
+        count_bulk_act(filter->record);
         snapshotter_->take(filter, Snapshotter::Pace::full, done);
     };
     const std::shared_ptr<NewHashList> list = filter->loads.is_open(session) ? filter->loads.bulk(session).list : nullptr;

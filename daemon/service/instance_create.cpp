@@ -89,6 +89,7 @@ void Instance::create(const CreateRequest &request, Done caller) {
                       .adds_new = 0,
                       .created = journal_->next(),
                       .bulk_acts = 0,
+                      .bulk_unkept = false,
                       .snapshots = {},
                       .when_full = request.when_full,
                       .source_begun = 0,
@@ -220,7 +221,7 @@ void Instance::drop(const std::string &name, Done caller) {
     if (found == filters_.end() || !found->second->is_published())
         return done(not_found(name));
     const FilterPtr filter = found->second;
-    if (filter->changing)
+    if (filter->changing || filter->is_making_memory())
         return done(being_changed(name));
     if (filter->build)
         end_build(filter, filter->build);

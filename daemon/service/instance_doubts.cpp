@@ -93,7 +93,19 @@ void Instance::declare_live(std::string_view name, std::optional<std::uint64_t> 
     log::warning("filter '" + std::string{name} + "' was declared complete " +
                  (expected ? "with " + std::to_string(found->estimated_keys()) + " keys" : std::string{"by force"}) +
                  ", ending " + join_names(kDoubtNames, ended));
-    end_doubts(filters_.find(name)->second, ended, done);
+    const FilterPtr filter = filters_.find(name)->second;
+    if ((ended & SHMBLOOM_DOUBT_WARMING) == 0 || !filter->record.bulk_unkept)
+        return end_doubts(filter, ended, done);
+    keep_unkept_bulk(filter, [this, filter, ended, done](const std::string &error) {
+        if (!filter->is_published())
+            return done(not_found(filter->record.name));
+        if (filter->changing)
+            return done(being_changed(filter->record.name));
+        if (error.empty())
+            return end_doubts(filter, ended & filter->record.doubt_bits(), done);
+        done(Failure{"IO", "filter '" + filter->record.name + "' stays in doubt until a full snapshot has what its loads "
+                           "brought, and that failed: " + error});
+    });
 }
 
 // Less certain: the gates, then the registry, then the reply. Cannot be refused for a change under way.

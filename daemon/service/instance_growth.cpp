@@ -150,11 +150,11 @@ std::string Instance::fill_from_hash_list(const BuildPtr &build, const Uuid &uui
 }
 
 void Instance::end_growth(const FilterPtr &filter, const BuildPtr &build, const SwitchDone &done) {
-    if (!build->trouble.empty()) {
-        filter->record.hash_list.complete = false; // said so until it is rebuilt
+    const std::string &trouble = build->trouble;
+    if (is_list_in_trouble(filter, build->is_unwritten ? "" : trouble, build->is_unwritten ? trouble : "")) {
         end_build(filter, build);
-        return done(Failure{"IO", "filter '" + filter->record.name + "' did not grow: its hash list is damaged: " +
-                                      build->trouble},
+        return done(Failure{"IO", "filter '" + filter->record.name + "' did not grow: its hash list cannot be " +
+                                      (build->is_unwritten ? "written: " : "read: ") + trouble},
                     {});
     }
     SwitchResult result{.switched = true,
@@ -246,10 +246,13 @@ Instance::Growth Instance::next_growth(const Filter &filter) const {
 // With what is pinned, as far as this process may see it.
 Instance::MemoryUse Instance::memory_use() const {
     MemoryUse use;
+    for (const auto &[name, filter] : filters_)
+        if (filter->build && !filter->build->segment) // it has none yet, and will
+            use.used += geometry::place(filter->build->shape).segment_bytes;
     if (options_.max_memory_bytes == 0) {
         const FilesystemRoom room = shared_memory_room();
         use.limit = room.total - room.total / 4;
-        use.used = room.total - room.free;
+        use.used += room.total - room.free;
         use.limit_text = "three quarters of /dev/shm, which is as much as shmbloomd takes (--max-memory),";
         return use;
     }

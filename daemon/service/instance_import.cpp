@@ -123,7 +123,7 @@ void Instance::import_into(const FilterPtr &filter, const SnapshotPtr &file, Don
                                          "': " + shape_text(identity.shape) + " against " + shape_text(record.shape) +
                                          "; import it under a new name"});
     filter->changing = true;
-    filter->record.bulk_acts++;
+    count_bulk_act(filter->record);
     filter->record.hash_list.complete = false; // bits without their hashes
     const auto given_up = std::make_shared<bool>(false);
     writer_.commit({.durable =

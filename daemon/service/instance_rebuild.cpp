@@ -41,10 +41,13 @@ std::optional<Lsn> Instance::next_lsn_of(std::uint64_t seconds_ago) const {
     const std::uint64_t wall = unix_seconds() - std::min(unix_seconds(), seconds_ago);
     if (registry_.journal.trimmed_until >= wall)
         return std::nullopt;
-    for (const JournalFiles::File &file : journal_->files().all())
+    const auto &files = journal_->files().all();
+    if (wall <= registry_.clock_set_at && !files.empty())
+        return files.front().first; // all there is: how old it is nobody knows
+    for (const JournalFiles::File &file : files)
         if (file.last_used >= wall)
             return file.first;
-    return journal_->files().all().empty() ? journal_->next() : journal_->files().all().back().first;
+    return files.empty() ? journal_->next() : files.back().first;
 }
 
 // Where the journal's part begins: `replay_from`. What a filter has no journal of cannot be brought along.
@@ -52,6 +55,7 @@ std::optional<Failure> Instance::plan_replay(const Filter &filter, const Rebuild
     const FilterRecord &record = filter.record;
     if (!record.is_journalled()) {
         build.replay_from = 0;
+        build.source_begun = unix_seconds();
         if (request.since_lsn || request.since_s.value_or(0) != 0 || request.overlap_s != 0)
             return Failure{"RANGE", "filter '" + record.name +
                                         "' keeps no journal (durability memory), so adds of the last hour cannot be brought "
@@ -129,6 +133,8 @@ std::optional<Failure> Instance::may_build(const Filter &filter) const {
         return being_changed(name);
     if (filter.build)
         return is_being_built(filter);
+    if (filter.is_making_memory())
+        return Failure{"BUSY", "the memory of a build of filter '" + name + "' that was stopped is still being made; try again"};
     if (!filter.segment)
         return Failure{"NOMEM", "filter '" + name + "' has no memory for its bits; make room and restart shmbloomd"};
     if (const auto refused = registry_.adds_refused.find(name); refused != registry_.adds_refused.end())
@@ -176,11 +182,14 @@ void Instance::rebuild(std::uint64_t session, const std::string &by, const Filte
         if (identity.hash_domain != hash_domain(*filter))
             return done(other_domain(identity, hash_domain(*filter)));
         if (!request.since_lsn && !request.since_s) {
-            if (identity.source_begun == 0)
-                return done(Failure{"RANGE", "the snapshot does not say when its source began; say --since LSN or DURATION "
-                                             "(SINCE, SINCE-SECONDS): how long ago it did"});
             const std::uint64_t now = unix_seconds();
-            request.since_s = now - std::min(now, identity.source_begun);
+            if (identity.source_begun == 0 || identity.source_begun > now)
+                return done(Failure{"RANGE", std::string{identity.source_begun == 0
+                                                             ? "the snapshot does not say when its source began"
+                                                             : "the snapshot's source began in the future by this "
+                                                               "machine's clock"} +
+                                                 "; say --since LSN or DURATION (SINCE, SINCE-SECONDS): how long ago it did"});
+            request.since_s = now - identity.source_begun;
         }
         build->capacity = identity.capacity;
         build->fpr = identity.fpr;

@@ -23,6 +23,10 @@ void Instance::rollback(const std::string &name, bool with_present, const std::s
         return done(Failure{"RANGE", "the previous generation of filter '" + name +
                                          "' has another geometry than the present one, so they cannot be united; roll back "
                                          "without --union (UNION), or rebuild"});
+    if (previous.bulk_since && !with_present)
+        return done(Failure{"RANGE", "keys were loaded or imported into filter '" + name +
+                                         "' since its last switch: a rollback would lose them; say --union (UNION), which keeps "
+                                         "the present bits too, or rebuild"});
     const BuildPtr build = new_build(*filter, Build::Kind::rollback, by);
     build->capacity = previous.capacity;
     build->fpr = previous.fpr;
@@ -71,6 +75,8 @@ std::string Instance::fill_from_previous(const Build &build, const Uuid &uuid, c
     try {
         const UniqueFd folder = state_.open_subfolder(folder_name);
         const SnapshotRecord &listed = previous.snapshots.back();
+        if (listed.bulk_acts < previous.bulk_acts)
+            return "its last snapshot is older than what was loaded or imported into it";
         const auto file = SnapshotFile::open(folder.get(), snapshot_name(listed.number), path, reason);
         if (file && (file->identity().filter_uuid != uuid || file->identity().number != listed.number ||
                      file->identity().lineage != previous.lineage || !(file->identity().shape == build.shape)))

@@ -22,11 +22,11 @@ class LsnClock {
             samples_.pop_front();
     }
 
-    // An LSN that was next at or before that time; nullopt: it was before the first note.
+    // An LSN that was next before that time, both in whole seconds; nullopt: it was before the first note.
     std::optional<Lsn> at(std::uint64_t time_s) const {
         std::optional<Lsn> lsn;
         for (const Sample &sample : samples_)
-            if (sample.at <= time_s)
+            if (sample.at < time_s)
                 lsn = sample.lsn;
         return lsn;
     }

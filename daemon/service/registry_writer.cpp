@@ -44,9 +44,12 @@ void RegistryWriter::end(const std::string &error) {
         log::error("the registry cannot be written, changes of filters wait, adds and lookups go on: " + error);
     error_ = error;
     if (!error.empty()) {
+        std::vector<decltype(Change::failed)> told; // who is told may commit again, which changes carried_
         for (Change &change : carried_)
-            if (const auto failed = std::exchange(change.failed, nullptr))
-                failed(error);
+            if (change.failed)
+                told.push_back(std::exchange(change.failed, nullptr));
+        for (const auto &failed : told)
+            failed(error);
         return;
     }
     const std::vector<Change> done = std::exchange(carried_, {});

@@ -130,7 +130,7 @@ void Snapshotter::begin_next() {
     waiting_.pop_front();
     Filter &filter = *job->filter;
     const FilterRecord &record = filter.record;
-    job->segment = job->build ? job->build->segment : filter.segment;
+    job->segment = job->build ? job->build->segment : filter.recorded_segment();
     if (job->cancelled || !job->segment)
         return host_.post([this, job] { ended(job, "the filter has no memory, or is gone"); });
     job->identity = identity_of(*job);

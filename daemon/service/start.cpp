@@ -129,8 +129,19 @@ void Start::take_over() {
         record.making = 0;
 }
 
+// Set forward since the daemon of before in this boot: by the clock of now, what it wrote a minute ago may look an hour old.
+void Start::note_clock() {
+    const std::uint64_t boot_at = unix_seconds() - boottime_ns() / 1'000'000'000;
+    if (registry().boot != boot_)
+        registry().clock_set_at = 0;
+    else if (registry().boot_at != 0 && boot_at > registry().boot_at + 1)
+        registry().clock_set_at = unix_seconds();
+    registry().boot_at = boot_at;
+}
+
 // Durable before anything that workers see is made or replaced.
 void Start::note() {
+    note_clock();
     registry().boot = boot_;
     registry().clean_stop = false;
     if (adopted_control_)

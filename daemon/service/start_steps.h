@@ -24,6 +24,7 @@ class Start {
     // start.cpp
     void open_registry();
     void take_over();
+    void note_clock();
     void note();
     void go_on_with_journal();
 

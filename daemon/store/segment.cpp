@@ -38,23 +38,41 @@ shmbloom_segment_header make_header(const SegmentIdentity &identity, const geome
 
 // As shmbloom_set_word, without a locked instruction: nobody else writes. Readers of anything see whole words all the
 // same.
-std::uint32_t set_word_alone(std::uint64_t *word, std::uint64_t mask) {
+std::uint64_t set_word_alone(std::uint64_t *word, std::uint64_t mask) {
     const std::uint64_t before = shmbloom_load_field(word);
     __atomic_store_n(word, before | mask, __ATOMIC_RELAXED);
-    return shmbloom_count_few(mask & ~before, 3);
+    return mask & ~before;
 }
 
-std::uint32_t set_bits_alone(std::uint64_t *words, const shmbloom_shape &shape, std::uint64_t hash) {
-    std::uint32_t fresh = 0;
+// The same for many keys that are mostly new: without a branch that is as often wrong as not when the filter fills, and
+// without a result of the locked instruction, which would make it a loop. Two threads that set one bit at the same moment
+// may both count it.
+std::uint64_t set_word_in_bulk(std::uint64_t *word, std::uint64_t mask) {
+    const std::uint64_t before = shmbloom_load_field(word);
+    __atomic_fetch_or(word, mask, __ATOMIC_RELAXED);
+    return mask & ~before;
+}
+
+template <std::uint32_t q, typename SetWord>
+std::uint32_t set_block(std::uint64_t *block, std::uint64_t hash, const SetWord &set_word) {
+    const auto set = [&]<std::uint32_t g>() {
+        const std::uint64_t field = shmbloom_block_field(hash, g, q);
+        return shmbloom_count_few(set_word(&block[shmbloom_field_word(field, g, q)], shmbloom_field_mask(field, q)), q);
+    };
+    return set.template operator()<0>() + set.template operator()<1>() + set.template operator()<2>() +
+           set.template operator()<3>();
+}
+
+template <typename SetWord>
+std::uint32_t set_bits(std::uint64_t *words, const shmbloom_shape &shape, std::uint64_t hash, const SetWord &set_word) {
     if (shape.layout == SHMBLOOM_LAYOUT_BLOCKED) {
-        const shmbloom_block_probe probe = shmbloom_probe_block(hash, shape.size, shape.probes);
-        for (std::uint32_t g = 0; g < 4; g++)
-            fresh += set_word_alone(&words[probe.block * 8 + probe.word[g]], probe.mask[g]);
-        return fresh;
+        std::uint64_t *const block = words + shmbloom_multiply_high(hash, shape.size) * 8;
+        return shape.probes == 2 ? set_block<2>(block, hash, set_word) : set_block<3>(block, hash, set_word);
     }
+    std::uint32_t fresh = 0;
     for (std::uint32_t i = 0; i < shape.probes; i++, hash = shmbloom_next_probe(hash)) {
         const std::uint64_t bit = shmbloom_multiply_high(hash, shape.size);
-        fresh += set_word_alone(&words[bit / 64], std::uint64_t{1} << bit % 64);
+        fresh += set_word(&words[bit / 64], std::uint64_t{1} << bit % 64) != 0;
     }
     return fresh;
 }
@@ -155,7 +173,7 @@ std::uint64_t Segment::add(std::span<const std::uint64_t> hashes, std::uint8_t *
 std::uint64_t Segment::set(std::span<const std::uint64_t> hashes) {
     std::uint64_t fresh = 0;
     for_each(hashes, [&, words = words(), shape = identity_.shape](std::size_t i) {
-        fresh += shmbloom_set_bits(words, &shape, hashes[i]);
+        fresh += set_bits(words, shape, hashes[i], set_word_in_bulk);
     });
     return fresh;
 }
@@ -163,7 +181,7 @@ std::uint64_t Segment::set(std::span<const std::uint64_t> hashes) {
 std::uint64_t Segment::add_alone(std::span<const std::uint64_t> hashes) {
     std::uint64_t fresh = 0;
     for_each(hashes, [&, words = words(), shape = identity_.shape](std::size_t i) {
-        fresh += set_bits_alone(words, shape, hashes[i]);
+        fresh += set_bits(words, shape, hashes[i], set_word_alone);
     });
     return fresh;
 }

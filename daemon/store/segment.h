@@ -57,7 +57,7 @@ class Segment {
     // missing. Any thread, any time: bits are set atomically and only ever set.
     std::uint64_t add(std::span<const std::uint64_t> hashes, std::uint8_t *answers);
 
-    // The same for who needs no answers.
+    // The same for who needs no answers; what it returns may be a little too much when others add the same keys.
     std::uint64_t set(std::span<const std::uint64_t> hashes);
     // The same, while no other thread or process sets bits in it, as before it is published: several times as fast.
     std::uint64_t add_alone(std::span<const std::uint64_t> hashes);

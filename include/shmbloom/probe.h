@@ -61,7 +61,14 @@ static inline struct shmbloom_block_probe shmbloom_probe_block(uint64_t hash, ui
     return p;
 }
 
-/* The word of group g and the bits in it that a field asks for. `q` and `g` are constants where these are called. */
+/* What the hash says of group g, 0 to 3, in its lowest bits. `q` and `g` are constants where it is called. */
+static inline uint64_t shmbloom_block_field(uint64_t hash, uint32_t g, uint32_t q) {
+    const uint64_t a = hash * 0x9E3779B97F4A7C15ull;
+    const uint64_t b = hash * 0xD6E8FEB86659FD93ull;
+    return q == 2 ? a >> (51 - 13 * g) : (g < 2 ? a : b) >> (45 - 19 * (g % 2));
+}
+
+/* The word of group g and the bits in it that a field asks for. Constants here too. */
 static inline uint32_t shmbloom_field_word(uint64_t field, uint32_t g, uint32_t q) {
     return g + 4 * (uint32_t)(field >> (6 * q) & 1);
 }
@@ -78,13 +85,15 @@ static inline uint64_t shmbloom_missing_bits(const uint64_t *block, uint64_t fie
 
 /* The same probe as shmbloom_probe_block makes, without a loop: a lookup in the cache takes half the time. */
 static inline int shmbloom_test_block(const uint64_t *block, uint32_t q, uint64_t hash) {
-    const uint64_t a = hash * 0x9E3779B97F4A7C15ull;
     if (q == 2)
-        return (shmbloom_missing_bits(block, a >> 51, 0, 2) | shmbloom_missing_bits(block, a >> 38, 1, 2) |
-                shmbloom_missing_bits(block, a >> 25, 2, 2) | shmbloom_missing_bits(block, a >> 12, 3, 2)) == 0;
-    const uint64_t b = hash * 0xD6E8FEB86659FD93ull;
-    return (shmbloom_missing_bits(block, a >> 45, 0, 3) | shmbloom_missing_bits(block, a >> 26, 1, 3) |
-            shmbloom_missing_bits(block, b >> 45, 2, 3) | shmbloom_missing_bits(block, b >> 26, 3, 3)) == 0;
+        return (shmbloom_missing_bits(block, shmbloom_block_field(hash, 0, 2), 0, 2) |
+                shmbloom_missing_bits(block, shmbloom_block_field(hash, 1, 2), 1, 2) |
+                shmbloom_missing_bits(block, shmbloom_block_field(hash, 2, 2), 2, 2) |
+                shmbloom_missing_bits(block, shmbloom_block_field(hash, 3, 2), 3, 2)) == 0;
+    return (shmbloom_missing_bits(block, shmbloom_block_field(hash, 0, 3), 0, 3) |
+            shmbloom_missing_bits(block, shmbloom_block_field(hash, 1, 3), 1, 3) |
+            shmbloom_missing_bits(block, shmbloom_block_field(hash, 2, 3), 2, 3) |
+            shmbloom_missing_bits(block, shmbloom_block_field(hash, 3, 3), 3, 3)) == 0;
 }
 
 /* 1 when every bit of the hash is set, else 0. */
@@ -116,20 +125,19 @@ static inline uint32_t shmbloom_count_few(uint64_t bits, uint32_t most) {
     return most == 2 ? count : count + (uint32_t)((rest & (rest - 1)) != 0);
 }
 
-static inline uint32_t shmbloom_set_field(uint64_t *block, uint64_t field, uint32_t g, uint32_t q) {
+static inline uint32_t shmbloom_set_group(uint64_t *block, uint64_t hash, uint32_t g, uint32_t q) {
+    const uint64_t field = shmbloom_block_field(hash, g, q);
     return shmbloom_count_few(
         shmbloom_set_word(&block[shmbloom_field_word(field, g, q)], shmbloom_field_mask(field, q)), q);
 }
 
 /* As shmbloom_test_block: without a loop. */
 static inline uint32_t shmbloom_set_block(uint64_t *block, uint32_t q, uint64_t hash) {
-    const uint64_t a = hash * 0x9E3779B97F4A7C15ull;
     if (q == 2)
-        return shmbloom_set_field(block, a >> 51, 0, 2) + shmbloom_set_field(block, a >> 38, 1, 2) +
-               shmbloom_set_field(block, a >> 25, 2, 2) + shmbloom_set_field(block, a >> 12, 3, 2);
-    const uint64_t b = hash * 0xD6E8FEB86659FD93ull;
-    return shmbloom_set_field(block, a >> 45, 0, 3) + shmbloom_set_field(block, a >> 26, 1, 3) +
-           shmbloom_set_field(block, b >> 45, 2, 3) + shmbloom_set_field(block, b >> 26, 3, 3);
+        return shmbloom_set_group(block, hash, 0, 2) + shmbloom_set_group(block, hash, 1, 2) +
+               shmbloom_set_group(block, hash, 2, 2) + shmbloom_set_group(block, hash, 3, 2);
+    return shmbloom_set_group(block, hash, 0, 3) + shmbloom_set_group(block, hash, 1, 3) +
+           shmbloom_set_group(block, hash, 2, 3) + shmbloom_set_group(block, hash, 3, 3);
 }
 
 /* Sets every bit of the hash; returns how many were missing, so 0 means "maybe there before". */

@@ -12,15 +12,6 @@
 #include "handle.h"
 #include "world.h"
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#endif
-
 namespace shmbloom::test {
 namespace {
 
@@ -175,7 +166,7 @@ TEST(Process, ForksWhileAnotherThreadHoldsTheLock) {
 }
 
 TEST(Process, MakesNoSystemCallWhileLive) {
-#ifdef SANITIZED
+#ifdef SHMBLOOM_SANITIZED
     GTEST_SKIP() << "sanitizers make system calls of their own";
 #endif
     World world;

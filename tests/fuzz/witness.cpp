@@ -31,7 +31,7 @@ bool is_large(const std::vector<std::string> &arguments) {
     const auto exceeds = [](const std::string &text) { return parse_unsigned(text).value_or(0) > 2000; };
     if (arguments[0] == "BF.RESERVE" && arguments.size() > 3)
         return exceeds(arguments[3]);
-    for (std::size_t i = 2; arguments[0] == "SB.CREATE" && i + 1 < arguments.size(); i++)
+    for (std::size_t i = 2; (arguments[0] == "SB.CREATE" || arguments[0] == "SB.REBUILD") && i + 1 < arguments.size(); i++)
         if (is_word(arguments[i], "CAPACITY") && exceeds(arguments[i + 1]))
             return true;
     return false;
@@ -61,8 +61,11 @@ void Witness::execute(net::SessionId session, const net::Peer &peer, const Argum
     command->is_large = is_large(command->arguments);
     if (command->is_large)
         daemon_.leave_no_room(true);
-    if (const Known *const known = arguments.size() > 1 ? find(command->arguments[1]) : nullptr)
+    if (Known *const known = arguments.size() > 1 ? find(command->arguments[1]) : nullptr) {
         command->number = known->number;
+        command->rebuilds = known->rebuilds.begun;
+        before_switch(*command, *known);
+    }
     const auto is_done = std::make_shared<bool>(false);
     daemon_.dispatcher().execute(session, peer, arguments,
                                  [this, command, done = std::move(done), is_done](net::Response response) {
@@ -86,6 +89,7 @@ void Witness::closed(net::SessionId session) {
     for (auto &[name, known] : known_)
         if (known.loads.erase(session) != 0)
             known.spoiled = true;
+        known.bulk.erase(session);
     look();
 }
 
@@ -104,6 +108,8 @@ std::uint32_t Witness::may_end(const UnderWay &command) const {
         return kWarming | kLost;
     if (verb == "SB.LIVE" && count == 4 && is_word_at(command.arguments, 2, "EXPECT"))
         return kWarming;
+    if (verb == "SB.REBUILD" && is_word_at(command.arguments, 2, "END"))
+        return kWarming | kLost;
     if (verb != "SB.LOAD" || !is_word_at(command.arguments, 2, "END"))
         return 0;
     const auto known = known_.find(command.arguments[1]);
@@ -196,6 +202,7 @@ void Witness::restart() {
     for (auto &[name, known] : known_) {
         require(daemon_.instance().find(name) != nullptr, "a filter outlives the daemon");
         known.loads.clear(); // they belonged to its connections
+        known.bulk.clear();
     }
     look();
     look_at_memory();
@@ -208,10 +215,14 @@ void Witness::replied(const UnderWay &command, const ReadReply &reply) {
         return;
     if (verb == "SB.LOAD")
         return load_replied(command, reply, *known);
+    if (verb == "SB.REBUILD" || verb == "SB.ROLLBACK")
+        return rebuild_replied(command, reply, *known);
     if (reply.is_error())
         return;
     if (verb == "BF.ADD" || verb == "BF.MADD" || verb == "BF.EXISTS" || verb == "BF.MEXISTS")
         keys_replied(command, reply, *known);
+    if (verb == "SB.BULK")
+        bulk_replied(command, reply, *known);
     if (verb == "SB.ADDH" || verb == "SB.REPORT")
         hashes_replied(command, reply, *known);
 }
@@ -226,6 +237,9 @@ void Witness::load_replied(const UnderWay &command, const ReadReply &reply, Know
     const bool is_open = daemon_.instance().find(command.arguments[1])->loads.is_open(command.session);
     if (is_open || known.loads.erase(command.session) == 0)
         return;
+    const std::set<std::uint64_t> bulk = std::exchange(known.bulk[command.session], {});
+    if (!reply.is_error() && is_word_at(command.arguments, 2, "END"))
+        known.hashes.insert(bulk.begin(), bulk.end());
     // An END that is refused for its keys counts as aborted; one that met another change does not.
     if (is_word_at(command.arguments, 2, "ABORT") || reply.text.starts_with("RANGE"))
         known.spoiled = true;
@@ -239,6 +253,8 @@ void Witness::added(const UnderWay &command, std::uint64_t hash, std::int64_t an
         require(answer != 0 || !known.hashes.contains(hash), "an acknowledged key is never absent");
     }
     known.hashes.insert(hash);
+    if (command.rebuilds == known.rebuilds.begun)
+        known.rebuilds.since_begun.insert(hash);
     if (const auto load = known.loads.find(command.session); load != known.loads.end())
         load->second++;
 }

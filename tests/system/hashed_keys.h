@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -84,6 +85,17 @@ class FilterWire {
     }
     void add_range(std::uint64_t from, std::uint64_t count) {
         in_batches(from, count, [this](const Hashes &hashes) { return add(hashes); });
+    }
+    // Of base62 keys with these indexes, in batches; the last reply, or the first error.
+    Wire::Reply bulk_keys(std::span<const std::uint64_t> indexes) {
+        Wire::Reply reply;
+        for (std::size_t at = 0; at < indexes.size() && !reply.is_error(); at += kBatch) {
+            Hashes hashes;
+            for (const std::uint64_t index : indexes.subspan(at, std::min(kBatch, indexes.size() - at)))
+                hashes.push_back(keys_.of(base62_key(index)));
+            reply = bulk(hashes);
+        }
+        return reply;
     }
     // Those that the daemon answers "maybe" for.
     std::vector<std::uint64_t> maybes(std::uint64_t from, std::uint64_t count) {

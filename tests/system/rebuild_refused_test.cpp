@@ -44,6 +44,13 @@ class RebuildRefused : public Generations {
         expect_gone(kKeys - 100, 100);
     }
 
+    bool has_snapshot() {
+        for (const auto &entry : std::filesystem::directory_iterator{filter_folder()})
+            if (entry.path().extension() == ".snapshot")
+                return true;
+        return false;
+    }
+
   private:
     std::map<std::string, std::string> before_;
 };
@@ -269,6 +276,64 @@ TEST_F(RebuildRefused, WhenTheRegistryCannotBeWrittenAtItsEndItIsDoneLater) {
     instance.start();
     expect_there(10'000, 100);
     expect_gone(kKeys - 100, 100);
+}
+
+// The record is of the generation that is to come, so its snapshot must be, too.
+TEST_F(RebuildRefused, WhenTheRegistryCannotBeWrittenAtItsEndASnapshotIsOfTheNewGeneration) {
+    for (const char *capacity : {"20000", "2000000"}) { // of the same size, and of a greater one
+        FilterWire wire = begun({"BEGIN", "OVERLAP", "0", "CAPACITY", capacity});
+        wire.bulk_range(0, kKeys);
+        wire.bulk_range(50'000, 100); // from nowhere but the source
+        const std::string blocker = instance.state_dir() + "/registry.json.new";
+        std::filesystem::create_directory(blocker);
+        EXPECT_EQ(wire.rebuild({"END"}).word(), "IO");
+        Wire other = instance.wire();
+        other.send({"SB.SNAPSHOT", "links"});
+        add(60'000, 100);
+        EXPECT_EQ(other.receive().word(), "IO"); // its name cannot be written either
+        std::filesystem::remove(blocker);
+        ASSERT_TRUE(eventually([&] { return instance.segment_names().size() == 1; }));
+        instance.kill();
+        instance.remove_segments();
+        instance.start();
+        ASSERT_TRUE(eventually([&] { return worker->tell("ask never-added") == "0"; }));
+        expect_there(0, kKeys);
+        expect_there(50'000, 100);
+        expect_there(60'000, 100);
+    }
+}
+
+// It waits for a change that waits for the registry; the drop comes before it is looked at again.
+TEST_F(RebuildRefused, ADropOfAFilterWhoseSwitchWaitsAnswersWhoWaitsForIt) {
+    FilterWire wire = begun();
+    wire.bulk_range(0, kKeys);
+    instance.must_ctl({"pause", "links"});
+    const std::string blocker = instance.state_dir() + "/registry.json.new";
+    std::filesystem::create_directory(blocker);
+    EXPECT_EQ(instance.wire().call({"SB.RESUME", "links"}).word(), "IO");
+    wire.wire().send({"SB.REBUILD", "links", "END"});
+    ASSERT_TRUE(eventually([&] { return has_snapshot(); })); // it has come to its last step
+    std::filesystem::remove(blocker);
+    Wire other = instance.wire();
+    Wire::Reply dropped;
+    EXPECT_TRUE(eventually([&] { return (dropped = other.call({"SB.DROP", "links"})).word() != "BUSY"; }));
+    EXPECT_EQ(dropped.text, "OK");
+    (void)wire.wire().receive(); // switched before, or stopped: told in either case
+    EXPECT_TRUE(eventually([&] { return instance.segment_names().empty(); }));
+}
+
+// Its name is in the registry for as long as it may come to stand.
+TEST_F(RebuildRefused, AConnectionThatClosesWhileTheSegmentIsMadeLeavesNoSegmentBehind) {
+    instance.stop();
+    instance.start({"--shm-reserve", "0"}, {{"SHMBLOOM_CRASH_AT", "build.made"}});
+    {
+        FilterWire wire{instance, "links"};
+        wire.wire().send({"SB.REBUILD", "links", "BEGIN", "OVERLAP", "0", "CAPACITY", "50000000"}); // 100 ms for its memory
+    }
+    EXPECT_EQ(instance.daemon().wait().signal, SIGKILL);
+    EXPECT_EQ(instance.segment_names().size(), 2u);
+    instance.start();
+    expect_nothing_changed_and_can_be_rebuilt();
 }
 
 TEST_F(RebuildRefused, AFilterThatIsDroppedMeanwhile) {

@@ -250,6 +250,21 @@ TEST_F(Rebuild, OfAFilterThatLostAddsIsRefusedUntilTheOverlapHasPassedAndThenMen
     expect_gone(1'000'000, 10'000);
 }
 
+TEST_F(Rebuild, OfAFilterInMemoryThatLostItsBitsMendsIt) {
+    create({"NOTHING-EXISTS-YET", "DURABILITY", "memory"});
+    add(0, 1000);
+    instance.kill();
+    instance.remove_segments();
+    instance.start();
+    ASSERT_EQ(info("doubts"), "lossy");
+    FilterWire wire{instance, "links"};
+    ASSERT_TRUE(eventually([&] { return !wire.rebuild(kBegin).is_error(); }));
+    wire.bulk_range(0, 1000);
+    EXPECT_EQ(wire.rebuild(kEnd).fields()["live"], "1");
+    ASSERT_TRUE(eventually([&] { return worker->count("base62", 0, 1).maybe == 1; }));
+    expect_there(0, 1000);
+}
+
 class RebuildFromASnapshot : public Rebuild {
   protected:
     // The filter's newest, as a file that was brought here.

@@ -2,6 +2,7 @@
 // all is well again when it can be written.
 #include <csignal>
 
+#include "hashed_keys.h"
 #include "kept_filter.h"
 
 namespace shmbloom::test {
@@ -133,10 +134,15 @@ TEST_F(RegistryUnwritable, LoadsEndAnswersIoAndTakesEffectWhenItCan) {
 // What it brought is in no journal, and in no snapshot that has a name: nothing of it is acknowledged.
 TEST_F(RegistryUnwritable, ABulkLoadCountsAsAborted) {
     KeptFilter warming{instance, "warming", KeptFilter::warming(), 50};
+    FilterWire wire{instance, "warming"};
+    ASSERT_EQ(wire.load({"BEGIN"}).text, "OK");
+    wire.bulk_range(0, 100);
     block();
+    const auto ended = wire.load({"END"});
+    EXPECT_EQ(ended.word(), "IO");
+    EXPECT_NE(ended.text.find("counts as aborted"), std::string::npos) << ended.text;
     const auto loaded = instance.ctl({"load", "warming", warming.write_source()});
     EXPECT_EQ(loaded.code, 10) << loaded.log;
-    EXPECT_NE(loaded.log.find("counts as aborted"), std::string::npos) << loaded.log;
     warming.expect_unverified();
     warming.add(10);
     unblock();

@@ -1,7 +1,7 @@
 // kill -9 at every step of a switch, for each thing it is made for: the next start finishes it or undoes it, before it
 // takes an add.
 #include "crash_steps.h"
-#include "hashing.h"
+#include "hashed_keys.h"
 #include "kept_filter.h"
 
 namespace shmbloom::test {
@@ -27,18 +27,18 @@ class SwitchCrash : public ::testing::TestWithParam<std::tuple<Step, Act, Lost>>
     }
 
     // A source that has all there is.
-    Wire::Reply rebuild(Wire &wire) {
-        const std::string domain = instance.info("links").at("hash_domain");
-        const auto begun = wire.call({"SB.REBUILD", "links", "BEGIN", "OVERLAP", "60"});
+    Wire::Reply rebuild() {
+        FilterWire wire{instance, "links"};
+        const auto begun = wire.rebuild({"BEGIN", "OVERLAP", "60"});
         if (begun.is_error())
             return begun;
-        (void)bring(wire, "links", domain, packed_hashes(seed_of(instance), links.acknowledged()));
-        return wire.call({"SB.REBUILD", "links", "END"});
+        (void)wire.bulk_keys(links.acknowledged());
+        return wire.rebuild({"END"});
     }
     Wire::Reply switch_it() {
-        Wire wire = instance.wire();
         if (act() == Act::rebuild)
-            return rebuild(wire);
+            return rebuild();
+        Wire wire = instance.wire();
         if (act() == Act::rollback)
             return wire.call({"SB.ROLLBACK", "links"});
         Wire::Reply grown; // its hash list may just be written
@@ -53,8 +53,7 @@ class SwitchCrash : public ::testing::TestWithParam<std::tuple<Step, Act, Lost>>
 
 TEST_P(SwitchCrash, IsFinishedOrUndoneByTheNextStart) {
     if (act() == Act::rollback) {
-        Wire wire = instance.wire();
-        ASSERT_EQ(rebuild(wire).fields()["switched"], "1");
+        ASSERT_EQ(rebuild().fields()["switched"], "1");
         links.add(100);
         ASSERT_TRUE(links.becomes_live());
     }

@@ -5,7 +5,7 @@
 #include <set>
 #include <thread>
 
-#include "hashing.h"
+#include "hashed_keys.h"
 #include "kept_filter.h"
 
 namespace shmbloom::test {
@@ -14,7 +14,12 @@ namespace {
 constexpr int kWorkers = 4, kThreads = 4, kKilledEvery = 20;
 
 int switch_count() {
-    return std::getenv("SHMBLOOM_TEST_LONG") != nullptr ? 1000 : 150;
+#ifdef SHMBLOOM_SANITIZED
+    constexpr int kUsual = 50;
+#else
+    constexpr int kUsual = 150;
+#endif
+    return std::getenv("SHMBLOOM_TEST_LONG") != nullptr ? 1000 : kUsual;
 }
 
 // Segments that the process maps, each once, whether their names still stand or not.
@@ -35,7 +40,6 @@ class Switches : public ::testing::Test {
         instance.create("grows", {"CAPACITY", "20000", "FPR", "1e-3", "NOTHING-EXISTS-YET", "GROWABLE"});
         for (const char *name : kNames)
             uuids[name] = instance.info(name).at("uuid");
-        seed = seed_of(instance);
         for (const char *name : kNames) {
             adders.emplace_back(instance.worker());
             adders.back().tell("timeout 500");
@@ -51,14 +55,14 @@ class Switches : public ::testing::Test {
 
     std::string file(const std::string &name) const { return instance.folder() / ("added-" + name); }
 
-    void rebuild(Wire &wire) {
-        const std::string domain = instance.info("links").at("hash_domain");
-        ASSERT_NO_FATAL_FAILURE(must(wire.call({"SB.REBUILD", "links", "BEGIN", "OVERLAP", "60"})));
+    void rebuild() {
+        FilterWire wire{instance, "links"};
+        ASSERT_NO_FATAL_FAILURE(must(wire.rebuild({"BEGIN", "OVERLAP", "60"})));
         const auto keys = read_indexes(file("links"));
         if (keys.empty())
-            return must(wire.call({"SB.REBUILD", "links", "ABORT"}));
-        must(bring(wire, "links", domain, packed_hashes(seed, keys)));
-        must(wire.call({"SB.REBUILD", "links", "END", "SHRINK", "50"}));
+            return must(wire.rebuild({"ABORT"}));
+        must(wire.bulk_keys(keys));
+        must(wire.rebuild({"END", "SHRINK", "50"}));
     }
     // Made anew, so that its worker's handle meets another filter of the name.
     void recreate(Wire &wire) {
@@ -75,7 +79,7 @@ class Switches : public ::testing::Test {
         switch (done % 5) {
         case 0:
         case 1:
-            return rebuild(wire);
+            return rebuild();
         case 2:
             return must(wire.call({"SB.ROLLBACK", "links"}));
         case 3:
@@ -110,7 +114,6 @@ class Switches : public ::testing::Test {
     static constexpr const char *kNames[] = {"links", "grows"};
     TestInstance instance;
     std::map<std::string, std::string> uuids;
-    std::uint64_t seed = 0;
     std::vector<Worker> adders, crowds;
     std::unique_ptr<Worker> anew;
     std::mt19937 random{std::random_device{}()};
@@ -162,11 +165,10 @@ TEST(IdleHandle, LetsAnEarlierGenerationGoAtItsNextInfo) {
     Worker idle = instance.worker();
     idle.open("links");
     for (int i = 0; i < 3; i++) {
-        Wire wire = instance.wire();
-        ASSERT_FALSE(wire.call({"SB.REBUILD", "links", "BEGIN"}).is_error());
-        (void)bring(wire, "links", instance.info("links").at("hash_domain"),
-                    packed_hashes(seed_of(instance), links.acknowledged()));
-        ASSERT_EQ(wire.call({"SB.REBUILD", "links", "END"}).fields()["switched"], "1");
+        FilterWire wire{instance, "links"};
+        ASSERT_FALSE(wire.rebuild({"BEGIN"}).is_error());
+        (void)wire.bulk_keys(links.acknowledged());
+        ASSERT_EQ(wire.rebuild({"END"}).fields()["switched"], "1");
     }
     EXPECT_EQ(mapped_segments(idle.process().pid(), uuid), std::set<std::string>{first});
     const std::string last = instance.info("links").at("generation");

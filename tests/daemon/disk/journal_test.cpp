@@ -8,6 +8,7 @@
 
 #include "daemon/service/test_loop.h"
 #include "disk/journal_format.h"
+#include "disk/journal_replay.h"
 #include "disk/journal_scan.h"
 #include "support/simulated_disk.h"
 #include "support/temp_folder.h"
@@ -175,6 +176,24 @@ TEST_F(JournalTest, FailedSyncAbandonsItsLsnsAndGoesOnInAnotherFile) {
     const JournalScan found = scan_durable();
     EXPECT_EQ(found.next(), 8u);
     EXPECT_EQ(found.damage(1), "");
+}
+
+// The kernel may forget what it could not write: then only `logged` filters have lost acknowledged adds.
+TEST_F(JournalTest, ReplayOfAFilterThatIsLoggedMissesWhatAFailedSyncForgot) {
+    open();
+    ASSERT_FALSE(wait(append(2)));
+    ASSERT_FALSE(wait(append(3, false))); // acknowledged to one that is logged
+    disk->fail(Operation::sync, 1, EIO, 1, "/journal/1");
+    ASSERT_TRUE(wait(append(1)));
+    ASSERT_FALSE(wait(append(2)));
+    (void)scan_durable();
+    const JournalPlace place{lost_folder.get(), temp / "lost0", named, {state}};
+    const auto replay = [&](Lsn from, bool is_logged) {
+        return replay_adds(place, 1, from, journal->next(), is_logged, [](std::span<const std::uint64_t>) {});
+    };
+    EXPECT_EQ(replay(1, false), "");
+    EXPECT_NE(replay(1, true), "");
+    EXPECT_EQ(replay(journal->next() - 2, true), "");
 }
 
 // What a failed sync abandoned stays so, whatever fails next.

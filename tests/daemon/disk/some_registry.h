@@ -18,6 +18,8 @@ inline Registry some_registry() {
     registry.seed = 0x0123456789abcdef;
     registry.domain = 0xfedcba9876543210;
     registry.boot = uuid('2');
+    registry.boot_at = 1'690'000'000;
+    registry.clock_set_at = 1'690'000'500;
     registry.clean_stop = true;
     registry.control = {"/run/shmbloom/default/control", uuid('3'), {25, 18}};
     registry.control_lost = true;
@@ -47,6 +49,7 @@ inline Registry some_registry() {
          .adds_new = 990,
          .created = 7,
          .bulk_acts = 3,
+         .bulk_unkept = true,
          .snapshots = {{.number = 5, .s = 100, .end = 120, .begun = 1'700'000'004, .lineage = 40, .bulk_acts = 2, .bytes = 8192},
                        {.number = 6, .s = 900, .end = 905, .begun = 1'700'000'005, .lineage = 40, .bulk_acts = 3, .bytes = 8193}},
          .when_full = WhenFull::warn,
@@ -64,6 +67,7 @@ inline Registry some_registry() {
              .bulk_acts = 2,
              .source_begun = 1'700'000'010,
              .keys = 4711,
+             .bulk_since = true,
              .snapshots = {{.number = 4, .s = 60, .end = 61, .begun = 1, .lineage = 37, .bulk_acts = 2, .bytes = 8}},
              .hash_list = {.complete = false, .through = 5, .files = {{2, 1}}},
              .doubts = {{SHMBLOOM_DOUBT_DAMAGED, {1'700'000'011, "a byte"}}}}});
@@ -89,6 +93,7 @@ inline Registry some_registry() {
                                 .adds_new = 0,
                                 .created = 1,
                                 .bulk_acts = 0,
+                                .bulk_unkept = false,
                                 .snapshots = {},
                                 .when_full = WhenFull::refuse,
                                 .source_begun = 0,

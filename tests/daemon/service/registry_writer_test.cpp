@@ -169,6 +169,28 @@ TEST_F(Writer, NeedsNobodyToTellOfAFailure) {
     EXPECT_TRUE(durable);
 }
 
+// As a build does that gives up: it names no segment any more.
+TEST_F(Writer, MayBeAskedAgainByThoseWhoAreToldOfAFailure) {
+    Told again[64], behind[64];
+    break_disk();
+    writer.commit(change(again[0]));
+    loop.wait(); // the others come together in the next write
+    for (int i = 1; i < 64; i++) {
+        writer.commit({.durable = [] {}, .failed = [&, i](const std::string &) { writer.commit(change(again[i])); }});
+        writer.commit(change(behind[i]));
+    }
+    loop.run_one();
+    writer.retry();
+    loop.run_until([&] { return behind[63].failed == 1; });
+    mend_disk();
+    writer.retry();
+    loop.run_until([&] { return again[63].durable == 1; });
+    for (int i = 1; i < 64; i++) {
+        EXPECT_EQ(behind[i].failed, 1) << i;
+        EXPECT_EQ(again[i].durable, 1) << i;
+    }
+}
+
 TEST_F(Writer, LeavesTheOldRegistryWhenItFails) {
     Told told;
     next_generation = 1;

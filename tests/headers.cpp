@@ -1,0 +1,1 @@
+// Stands for the headers that every test reads, which are precompiled with it.
