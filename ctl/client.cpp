@@ -5,12 +5,13 @@
 #include <utility>
 
 #include "numbers.h"
+#include "words.h"
 
 namespace shmbloom::ctl {
 
 namespace {
 
-constexpr std::chrono::seconds kConnectTimeout{5};
+constexpr std::chrono::seconds kConnectTimeout{2};
 constexpr int kDepthMax = 3; // SB.INFO's array of arrays is the deepest there is
 constexpr std::int64_t kElementsMax = 1 << 20;
 
@@ -45,6 +46,8 @@ Failure cannot_connect(int r, const Listing &place) {
     Failure failure = connection_failure(r, "cannot reach the daemon");
     if (r == -EACCES || r == -EPERM)
         failure.text = "may not use the daemon's socket in '" + place.runtime_dir + "': not in the daemon's group";
+    else if (r == -ETIMEDOUT || r == -EAGAIN) // it listens
+        failure = {Exit::unreachable, "the daemon in '" + place.runtime_dir + "' is there and does not answer", word::kHung};
     else if (!place.is_daemon_running())
         failure = {Exit::unreachable, "daemon not running, heartbeat stopped " + format_age(place.heartbeat_age_ms) +
                                           " ago (" + place.runtime_dir + ")"};

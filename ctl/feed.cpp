@@ -1,6 +1,7 @@
 #include "feed.h"
 
 #include "hints.h"
+#include "numbers.h"
 #include "output.h"
 #include "text.h"
 #include "words.h"
@@ -87,6 +88,15 @@ Failure unproven_end(const Where &where, const std::string &verb, const SourceOp
             command_line(where, verb + " " + options.name + " " + shell_quote(options.file) + " --expect-at-least N") +
             ", or --exec -- CMD...",
         word::kPipeEnd};
+}
+
+void print_if_over(const Where &where, const std::string &name, const Reply &end) {
+    const std::uint64_t keys = parse_count(end.field("estimated_keys")).value_or(0);
+    const std::uint64_t capacity = parse_count(end.field("capacity")).value_or(0);
+    if (capacity != 0 && keys > capacity + capacity / 50) // what is estimated may be off by a little
+        print("warning: about " + format_count(keys) + " keys are in it, it was made for " + format_count(capacity) +
+              ": its rate is worse than asked for; more room: " +
+              command_line(where, "rebuild " + name + " --capacity N ...") + "\n");
 }
 
 void print_doubts(const Where &where, const std::string &name, const std::string &doubts) {

@@ -41,6 +41,9 @@ class Feed {
 // A pipe that ended without a number to expect, and what to type instead.
 Failure unproven_end(const Where &where, const std::string &verb, const SourceOptions &options);
 
+// When the reply of an END says that the filter holds more keys than it was made for.
+void print_if_over(const Where &where, const std::string &name, const Reply &end);
+
 // Each of a filter's doubts on a line, with what ends it.
 void print_doubts(const Where &where, const std::string &name, const std::string &doubts);
 

@@ -58,7 +58,7 @@ GenerationLine growth_line(const Generations &generations, const Filling &fillin
 }
 
 GenerationLine incomplete_line(const Where &where, const std::string &name) {
-    return {"its hash list is incomplete, since keys came in without their hashes (import): it cannot grow", "ended by",
+    return {"its hash list is incomplete, since keys came in without their hashes (import, rollback --union, a load that was cut off), or one of its files is lost: it cannot grow", "ended by",
             command_line(where, "rebuild " + name + " --exec -- CMD...")};
 }
 
@@ -106,7 +106,7 @@ std::vector<GenerationLine> generation_lines(const Where &where, const std::stri
         lines.push_back(building_line(generations, now_s));
     if (generations.hash_list == "incomplete")
         lines.push_back(incomplete_line(where, name));
-    if (generations.grows_at_keys && (filled || !generations.growth_blocked.empty()))
+    else if (generations.grows_at_keys && (filled || !generations.growth_blocked.empty()))
         lines.push_back(growth_line(generations, filling));
     if (generations.when_full == "refuse" && filled)
         lines.push_back(refusing_line(where, name, filling));

@@ -20,7 +20,7 @@ constexpr std::string_view kLarger = "! rebuild NAME --capacity N ...";
 // Worst last: the place in this table is the severity.
 constexpr Entry kEntries[] = {
     {"growth_blocked", "it cannot grow, and goes on as it is: above its capacity its rate gets worse",
-     "room in shared memory, a higher --max-memory of shmbloomd, or holders of old generations that end"},
+     "what its growth line in status says: room in shared memory, a larger --max-memory, or a rebuild from its source"},
     {"full", "holds more keys than it was made for, so its rate is worse than asked for; a rebuild makes it larger",
      kLarger},
     {"degraded", "the disk does not follow",
@@ -37,8 +37,14 @@ constexpr Entry kEntries[] = {
     {"warming", "its source has not been loaded to the end", kLoad},
     {"partial", "its bits are incomplete: the daemon fills it, or found no memory for it",
      "the daemon, by itself or at its next start"},
-    {"lossy", "acknowledged adds may be missing", kLoad},
-    {"damaged", "a stored byte failed its check", kLoad},
+    {"lossy",
+     "acknowledged adds may be missing; a load ends this that begins an overlap (1 h) later, or says --overlap 0 since its "
+     "source has every add at once",
+     kLoad},
+    {"damaged",
+     "a stored byte failed its check, or files of the state folder are lost; a load ends this that begins an overlap (1 h) "
+     "later, or says --overlap 0 since its source has every add at once",
+     kLoad},
 };
 
 } // namespace

@@ -48,7 +48,7 @@ std::string search_text(const JournalSearch &search) {
     if (!search.was_searched)
         return "not searched: " + search.why_not;
     if (!search.found)
-        return "does not hold its hash: never added, or so long ago that a snapshot has taken over";
+        return "does not hold its hash: never added, loaded in bulk, or so long ago that a snapshot has taken over";
     return "holds its hash: LSN " + std::to_string(search.lsn) + ", added " + format_time(search.time_ns / 1'000'000'000) +
            (search.is_synced ? ", synced" : ", not synced yet");
 }

@@ -89,6 +89,7 @@ class Load {
         doubts_ = doubts;
         if (is_live_) {
             print(options_.name + " is live\n");
+            print_if_over(where_, options_.name, end);
             return {};
         }
         print_doubts(where_, options_.name, doubts);

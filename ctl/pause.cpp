@@ -69,7 +69,7 @@ void show(const Where &where, const PauseOptions &options, const Result<AllPause
         print("paused " + options.name + "\n");
     if (options.name.empty() && (all == nullptr || all->empty()))
         print(all == nullptr ? "paused every filter\n" : "there is no filter to pause\n");
-    print("every worker answers unverified from its next lookup on; adds go on\nended by: " +
+    print("every worker answers unverified from its next lookup on; adds are not touched\nended by: " +
           command_line(where, "resume " + (options.name.empty() ? "--all" : options.name)) + "\n");
 }
 

@@ -53,6 +53,7 @@ void print_end(const Where &where, const std::string &name, const Reply &end) {
         print(what + ", live\n");
     else
         print(what + "\n");
+    print_if_over(where, name, end);
     if (end.field("live") != "1")
         print_doubts(where, name, end.field("doubts"));
 }
@@ -119,6 +120,9 @@ class Rebuild {
     }
 
   private:
+    // Else nothing of before is kept, and no add of before can be brought along.
+    bool has_journal() const { return begun_.field("since_lsn") != "0"; }
+
     Outcome begin(const std::string &snapshot) {
         FeedSession::Words words;
         const auto option = [&](const char *word, const auto &value) {
@@ -142,8 +146,10 @@ class Rebuild {
         begun_ = std::get<Reply>(begun);
         print("generation " + begun_.field("generation") + " is built beside it: " +
               format_count(count_of(begun_, "capacity")) + " keys at rate " + rate_of(begun_) + ", " +
-              format_bytes(count_of(begun_, "memory_bytes")) + "\nevery add from LSN " + begun_.field("since_lsn") +
-              " on goes in too (an overlap of " + format_age(count_of(begun_, "overlap") * 1000) + ")\n");
+              format_bytes(count_of(begun_, "memory_bytes")) + "\n" +
+              (has_journal() ? "every add from LSN " + begun_.field("since_lsn") + " on goes in too (an overlap of " +
+                                   format_age(count_of(begun_, "overlap") * 1000) + ")\n"
+                             : "every add from now on goes in too\n"));
         flush_output();
         return {};
     }
@@ -177,7 +183,7 @@ class Rebuild {
             return *failure;
         ended_ = std::get<Reply>(ended);
         print_end(where_, options_.name, ended_);
-        if (ended_.field("switched") == "1")
+        if (ended_.field("switched") == "1" && has_journal())
             print("back: " + command_line(where_, "rollback " + options_.name) + "\n");
         return {};
     }

@@ -5,6 +5,7 @@
 #include "client.h"
 #include "confirm.h"
 #include "feed.h"
+#include "hints.h"
 #include "json.h"
 #include "numbers.h"
 #include "output.h"
@@ -56,6 +57,9 @@ int run(const Where &where, const RollbackOptions &options) {
           format_count(keys.value_or(0)) + " keys" + (info.field("live") == "1" ? ", live\n" : "\n"));
     if (info.field("live") != "1")
         print_doubts(where, options.name, info.field("doubts"));
+    if (info.field("hash_list") == "incomplete")
+        print("it cannot grow any more, as nobody has the hashes of both: " +
+              command_line(where, "rebuild " + options.name + " --exec -- CMD...") + " ends that\n");
     return conclude(fields, {});
 }
 

@@ -1,5 +1,7 @@
 #include "disk/registry_json.h"
 
+#include <algorithm>
+
 #include "shmbloom/key.h"
 #include "store/doubt.h"
 #include "store/durability.h"
@@ -140,6 +142,8 @@ void decode_generations(const Json &json, FilterRecord &filter) {
         throw Refusal{"field 'when_full' is not one this version knows"};
     filter.when_full = when_full == "refuse" ? WhenFull::refuse : WhenFull::warn;
     filter.source_begun = number_at(json, "source_begun");
+    filter.bulk_at = number_at(json, "bulk_at");
+    filter.bulk_lsn = number_at(json, "bulk_lsn");
     filter.bulk_unkept = flag_at(json, "bulk_unkept");
     filter.hash_list = hash_list_of(json);
     if (!field_at(json, "previous").is_null())
@@ -233,6 +237,12 @@ Registry decode_content(const Json &json, std::uint64_t format) {
 
 } // namespace
 
+// A damaged byte shall not go into a log as it is.
+static std::string printable(std::string text) {
+    std::ranges::replace_if(text, [](char c) { return c < ' ' || c > '~'; }, '?');
+    return text;
+}
+
 std::string registry_checksum(const Json &content) {
     // Keys of an object are sorted by the library, so the same content always has the same text.
     const std::string text = content.dump();
@@ -252,7 +262,7 @@ Registry decode_registry(std::string_view text, const std::string &path) {
         }
         newer = text_at(file, "writer");
     } catch (const std::exception &error) { // Json's or a Refusal
-        throw Refusal{"the registry '" + path + "' cannot be used: " + error.what() + "; put a good copy of this very file "
+        throw Refusal{"the registry '" + path + "' cannot be used: " + printable(error.what()) + "; put a good copy of this very file "
                       "back, or start over with an empty state folder and load every filter again"};
     }
     throw Refusal{"the registry '" + path + "' cannot be used: it was written by a newer shmbloomd (" + newer +

@@ -83,6 +83,8 @@ Json encode(const FilterRecord &filter) {
             {"adds_new", filter.adds_new},
             {"created_lsn", filter.created},
             {"bulk_acts", filter.bulk_acts},
+            {"bulk_at", filter.bulk_at},
+            {"bulk_lsn", filter.bulk_lsn},
             {"bulk_unkept", filter.bulk_unkept},
             {"snapshots", encode_list(filter.snapshots)},
             {"when_full", filter.when_full == WhenFull::refuse ? "refuse" : "warn"},

@@ -25,10 +25,10 @@ bool check_filter(const Registry &registry, const FilterRecord &record, bool sam
     std::string doubts = join_names(kDoubtNames, record.doubt_bits());
     const std::string lost =
         "its segment is lost (" + reason + "), so it " +
-        (record.is_journalled() ? "is restored from snapshot and journal" : "comes up empty and lossy");
+        (record.is_journalled() ? "is restored from snapshot and journal, see below" : "comes up empty and lossy");
     std::cout << "filter '" << record.name << "': generation " << record.generation << ", "
               << (segment ? "its segment is there" : lost) << ", "
-              << (doubts.empty() ? "no doubt" : "doubts " + doubts) << '\n';
+              << (doubts.empty() ? "no doubts recorded" : "doubts recorded: " + doubts) << '\n';
     return (segment || record.is_journalled()) && doubts.empty();
 }
 

@@ -41,11 +41,15 @@ void Dispatcher::load(const Call &call) {
                            const Filter *const filter = instance_.find(name);
                            const std::uint32_t doubts =
                                filter == nullptr ? 0 : filter->gates(instance_.control()).doubts();
+                           const std::uint64_t estimated = filter == nullptr ? 0 : filter->estimate_now();
+                           const std::uint64_t capacity = filter == nullptr ? 0 : filter->record.capacity;
                            done({to_reply(failure, fields_reply({{"live", filter != nullptr && doubts == 0 ? "1" : "0"},
                                                                  {"keys", std::to_string(result.keys)},
                                                                  {"doubts", join_names(kDoubtNames, doubts)},
                                                                  {"loads_open", std::to_string(result.loads_open)},
-                                                                 {"spoiled", result.spoiled ? "1" : "0"}}))});
+                                                                 {"spoiled", result.spoiled ? "1" : "0"},
+                                                                 {"estimated_keys", std::to_string(estimated)},
+                                                                 {"capacity", std::to_string(capacity)}}))});
                        });
 }
 

@@ -212,7 +212,7 @@ class Instance {
     void bulk_into_build(const FilterPtr &filter, const BuildPtr &build, std::vector<std::uint64_t> hashes, BulkDone done);
     void note_bulk(const FilterPtr &filter, std::uint64_t session, std::uint64_t hash_domain,
                    std::vector<std::uint64_t> hashes, BulkDone done);
-    static void count_bulk_act(FilterRecord &record);
+    void count_bulk_act(FilterRecord &record) const;
     void keep_unkept_bulk(const FilterPtr &filter, std::function<void(const std::string &error)> done);
     void bulk_into_filter(const FilterPtr &filter, std::uint64_t session, std::vector<std::uint64_t> hashes, BulkDone done);
     void when_room(const std::shared_ptr<NewHashList> &list, std::size_t count, BulkDone done);
@@ -245,6 +245,7 @@ class Instance {
     Failure no_rebuild(std::string_view name) const;
     std::optional<Lsn> next_lsn_of(std::uint64_t seconds_ago) const;
     std::optional<Failure> plan_replay(const Filter &filter, const RebuildRequest &request, Build &build) const;
+    std::optional<Failure> plan_bulk(const Filter &filter, const RebuildRequest &request, const Build &build) const;
     std::optional<Failure> plan_doubts(const Filter &filter, Build &build) const;
     std::optional<Failure> plan_shape(const RebuildRequest &request, Build &build) const;
     std::optional<Failure> may_build(const Filter &filter) const;

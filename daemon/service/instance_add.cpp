@@ -79,9 +79,18 @@ void Instance::add_to(const FilterPtr &filter, std::uint64_t session, std::span<
 // Of one that is to refuse when it is full: new keys only.
 std::optional<Failure> Instance::full_refusal(const Filter &filter, std::span<const std::uint64_t> hashes) const {
     const FilterRecord &record = filter.record;
-    if (record.when_full != WhenFull::refuse || filter.estimate_now() < record.capacity || filter.fresh(hashes) == 0)
+    if (record.when_full != WhenFull::refuse)
         return std::nullopt;
-    return Failure{"FULL", "filter '" + record.name + "' holds the " + std::to_string(record.capacity) +
+    // What is estimated may be off by a little: a batch that just fits shall not be refused for that.
+    const std::uint64_t keys = filter.estimate_now(), room = record.capacity + (hashes.size() > 1 ? record.capacity / 100 : 0);
+    if (keys + hashes.size() <= room)
+        return std::nullopt;
+    const std::uint64_t fresh = filter.fresh(hashes);
+    if (fresh == 0 || keys + fresh <= room)
+        return std::nullopt;
+    return Failure{"FULL", "filter '" + record.name + "' has no room for " + std::to_string(fresh) +
+                               " new keys: it holds about " + std::to_string(keys) + " of the " +
+                               std::to_string(record.capacity) +
                                " keys that it was made for, and was created with --when-full refuse; rebuild it from its "
                                "source with a larger --capacity"};
 }

@@ -6,6 +6,7 @@
 
 #include "service/call_once.h"
 #include "service/disk_failure.h"
+#include "service/disk_failure.h"
 #include "service/instance.h"
 #include "service/names.h"
 #include "sys/clock.h"
@@ -219,7 +220,7 @@ void Instance::switch_when_kept(const FilterPtr &filter, const BuildPtr &build, 
                                  if (error.empty())
                                      return commit_switch(filter, build, snapshot, done);
                                  end_build(filter, build);
-                                 done(Failure{"IO", "nothing changed: no snapshot of the new generation: " + error});
+                                 done(not_kept("nothing changed: no snapshot of the new generation", error));
                              });
 }
 
@@ -253,7 +254,7 @@ void Instance::commit_switch(const FilterPtr &filter, const BuildPtr &build, std
     record.layout_asked = build->layout_asked;
     record.shape = build->shape;
     record.source_begun = build->source_begun;
-    if (build->kind != Build::Kind::copy)
+    if (build->kind == Build::Kind::rebuild || build->kind == Build::Kind::rollback)
         filter->bulk_noted = record.bulk_unkept = false; // its snapshot has all bits there are
     // What it grew out of may have gone on meanwhile.
     if (build->kind == Build::Kind::rebuild || build->kind == Build::Kind::rollback)

@@ -89,6 +89,8 @@ void Instance::create(const CreateRequest &request, Done caller) {
                       .adds_new = 0,
                       .created = journal_->next(),
                       .bulk_acts = 0,
+                      .bulk_at = 0,
+                      .bulk_lsn = 0,
                       .bulk_unkept = false,
                       .snapshots = {},
                       .when_full = request.when_full,

@@ -78,6 +78,9 @@ std::optional<Failure> Instance::plan_growth(const Filter &filter, std::optional
                                     " is incomplete: bits came without their hashes, so it cannot grow without its source; "
                                     "'shmbloomctl rebuild " +
                                     record.name + "' from its source makes the list whole"};
+    if (record.bulk_unkept)
+        return Failure{"RANGE", "a load of " + name + " was cut off, and nobody has the hashes of what it brought; load it again to "
+                                    "its end, or rebuild it, and it grows"};
     build.capacity = capacity.value_or(grown_capacity(record, keys));
     if (build.capacity <= record.capacity)
         return Failure{"RANGE", name + " has a capacity of " + std::to_string(record.capacity) +

@@ -92,7 +92,7 @@ void Instance::import_as_new(const std::string &name, const SnapshotPtr &file, D
     record.key_type = identity.key_type;
     record.durability = SHMBLOOM_DURABILITY_DURABLE;
     record.created = journal_->next();
-    record.bulk_acts = 1;
+    count_bulk_act(record);
     record.source_begun = identity.source_begun;
     record.doubts[SHMBLOOM_DOUBT_WARMING] = {unix_seconds(), "imported; its source has not been declared complete"};
     journal_->prepare();

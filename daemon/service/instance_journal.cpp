@@ -172,7 +172,7 @@ void Instance::snapshot(std::string_view name, Done caller) {
         snapshotter_->take(filters_.find(each)->second, Snapshotter::Pace::slow,
                            [done, left, each](const std::string &error) {
                                if (!error.empty())
-                                   return done(Failure{"IO", "no snapshot of filter '" + each + "': " + error});
+                                   return done(not_kept("no snapshot of filter '" + each + "'", error));
                                if (--*left == 0)
                                    done(std::nullopt);
                            });

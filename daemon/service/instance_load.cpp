@@ -85,8 +85,6 @@ void Instance::load_ended(const FilterPtr &filter, std::uint64_t session, LoadRe
         const std::uint32_t ended = verdict.last && !verdict.spoiled ? ended_by(*filter, verdict) : 0;
         if (ended == 0 || !filter->is_published())
             return done(std::nullopt, result);
-        if ((ended & SHMBLOOM_DOUBT_WARMING) != 0)
-            filter->bulk_noted = filter->record.bulk_unkept = false; // the snapshots of all that ended well have it
         if (filter->record.source_begun == 0 && (ended & SHMBLOOM_DOUBT_WARMING) != 0)
             filter->record.source_begun = verdict.begun;
         end_doubts(filter, ended, [done, result, filter](std::optional<Failure> failure) {
@@ -95,6 +93,8 @@ void Instance::load_ended(const FilterPtr &filter, std::uint64_t session, LoadRe
             done(std::move(failure), result);
         });
     };
+    if (verdict.last && !verdict.spoiled)
+        filter->bulk_noted = filter->record.bulk_unkept = false; // the snapshots of all that ended well have it
     // Before it is live: with more keys than it was made for it would answer "maybe" to nearly everything.
     filter->show_status(*control_, registry_);
     const std::uint64_t known = std::max(filter->estimated_keys(), is_bulk ? result.keys : 0);

@@ -91,10 +91,26 @@ std::optional<Failure> Instance::plan_replay(const Filter &filter, const Rebuild
     // What came before the filter need not be there.
     build.replay_from = std::max(from.value_or(0), record.created);
     if (build.replay_from < kept_from)
-        return Failure{"RANGE", "the journal does not reach back to an overlap before the source's beginning: adds of then "
-                                "would be missing. Take a source that begins later, or a shorter --overlap; or keep more: "
+        return Failure{"RANGE", "the journal does not reach back to an overlap before the source's beginning" +
+                                (registry_.journal.trimmed_until == 0
+                                     ? std::string{}
+                                     : ", but to " + time_text(registry_.journal.trimmed_until)) +
+                                ": adds of then would be missing. Take a source that begins later, or a shorter --overlap; or keep more: "
                                 "shmbloomd --journal-retention and --journal-limit"};
     return std::nullopt;
+}
+
+// What was loaded in bulk or imported is not in the journal: a source that began before may not have it.
+std::optional<Failure> Instance::plan_bulk(const Filter &filter, const RebuildRequest &request, const Build &build) const {
+    const FilterRecord &record = filter.record;
+    // The same LSN may have been noted before or after.
+    const bool is_before = request.since_lsn ? *request.since_lsn <= record.bulk_lsn : build.source_begun < record.bulk_at;
+    if (record.bulk_at == 0 || !is_before)
+        return std::nullopt;
+    return Failure{"RANGE", "keys were loaded or imported into filter '" + record.name + "' at " + time_text(record.bulk_at) +
+                                ", after this source began, and they are not in the journal: a rebuild would lose them. Take a "
+                                "source that began later" +
+                                (request.since_lsn ? "; if it did, say so by a duration (--since 10m, SINCE-SECONDS)" : "")};
 }
 
 // Doubts that the good end clears: `warming`, and that adds were lost, if the source began late enough to have them.
@@ -201,6 +217,8 @@ void Instance::rebuild(std::uint64_t session, const std::string &by, const Filte
         build->shape = file->identity().shape;
     if (auto failure = plan_replay(*filter, request, *build))
         return done(std::move(failure));
+    if (auto failure = plan_bulk(*filter, request, *build))
+        return done(std::move(failure));
     if (auto failure = plan_doubts(*filter, *build))
         return done(std::move(failure));
     if (auto failure = over_budget(*filter, *build))
@@ -252,7 +270,7 @@ Instance::BuildPtr Instance::rebuild_of(std::uint64_t session, std::string_view 
 // Why it must not be switched to; all that can be seen from the numbers.
 std::optional<Failure> Instance::rebuild_refusal(const Filter &filter, const Build &build, const RebuildGuards &guards) const {
     if (!build.trouble.empty())
-        return nothing_changed("IO", "not every add of since the source began could be brought along: " + build.trouble);
+        return nothing_changed("IO", "the new generation could not be filled: " + build.trouble);
     if (build.keys == 0)
         return nothing_changed("RANGE", "the source brought no key, which never makes a generation");
     if (build.keys < guards.expected.value_or(0))
@@ -265,6 +283,11 @@ std::optional<Failure> Instance::rebuild_refusal(const Filter &filter, const Bui
                                             " keys, the present one " + std::to_string(filter.estimated_keys()) +
                                             ": more than " + std::to_string(guards.shrink_percent) +
                                             " % fewer; if so many were deleted, say --allow-shrink PERCENT (SHRINK)");
+    const std::uint64_t room = build.capacity + build.capacity / 50; // what is estimated may be off by a little
+    if (filter.record.when_full == WhenFull::refuse && build.estimated_keys() > room)
+        return nothing_changed("FULL", "the new generation has about " + std::to_string(build.estimated_keys()) +
+                                           " keys and was made for " + std::to_string(build.capacity) + ", and filter '" +
+                                           filter.record.name + "' was created with --when-full refuse; say a larger --capacity");
     std::string missing;
     std::size_t count = 0;
     for (std::size_t i = 0; i < build.must_contain.size(); i++)

@@ -71,6 +71,36 @@ TEST_F(UnkeptBulk, OfALoadThatWasCutOffIsForgottenByAGoodOne) {
     expect_there(0, 5000);
 }
 
+TEST_F(UnkeptBulk, OfALoadThatWasCutOffKeepsTheFilterFromGrowingUntilItIsDecided) {
+    start();
+    create({"GROWABLE"}, "2000");
+    load_and_cut_off(0, 1500);
+    add(10'000, 1500);
+    expect_blocked("cut off");
+    expect_says(grow(), "RANGE", {"cut off", "load it again"});
+    EXPECT_EQ(capacity(), 2000u);
+    declare_live(2900);
+    expect_there(0, 1500);
+    expect_there(10'000, 1500);
+}
+
+// Of the source nobody knows whether it has them.
+TEST_F(UnkeptBulk, IsNotLostByARebuildFromAnOlderSource) {
+    start();
+    create({});
+    const std::string before = next_lsn();
+    load_well(0, 2000);
+    FilterWire wire{instance, "links"};
+    expect_says(wire.rebuild({"BEGIN", "SINCE-SECONDS", "1800"}), "RANGE", {"loaded or imported", "began later"});
+    expect_says(wire.rebuild({"BEGIN", "SINCE", before}), "RANGE", {"loaded or imported", "SINCE-SECONDS"});
+    expect_there(0, 2000);
+    ASSERT_FALSE(wire.rebuild({"BEGIN"}).is_error()); // what it lacks was deleted
+    wire.bulk_range(1000, 1000);
+    ASSERT_FALSE(wire.rebuild({"END", "SHRINK", "100"}).is_error());
+    expect_there(1000, 1000);
+    expect_gone(0, 1000);
+}
+
 TEST_F(UnkeptBulk, IsNotLostByARollback) {
     start();
     create({});
@@ -99,10 +129,17 @@ TEST_F(UnkeptBulk, IsRefusedByAFilterThatIsToRefuseWhenItIsFull) {
     create({"WHENFULL", "refuse"}, "1000");
     FilterWire wire{instance, "links"};
     ASSERT_EQ(wire.load({"BEGIN"}).text, "OK");
-    ASSERT_FALSE(wire.bulk(wire.keys().range(0, 1200)).is_error()); // it had room when they came
-    ASSERT_TRUE(eventually([&] { return std::stoull(info("estimated_keys")) >= 1000; }));
-    expect_says(wire.bulk(wire.keys().range(5000, 10)), "FULL", {"1000 keys", "--capacity"});
-    EXPECT_EQ(info("adds_refused"), "10");
+    ASSERT_FALSE(wire.bulk(wire.keys().range(0, 900)).is_error());
+    expect_says(wire.bulk(wire.keys().range(5000, 300)), "FULL", {"300 new keys", "1000 keys", "--capacity"});
+    EXPECT_EQ(info("adds_refused"), "300");
+    ASSERT_FALSE(wire.bulk(wire.keys().range(0, 900)).is_error()); // they are there
+    const auto ended = wire.load({"END"}).fields();
+    EXPECT_EQ(ended.at("live"), "1");
+    EXPECT_EQ(ended.at("capacity"), "1000");
+    ASSERT_FALSE(wire.rebuild({"BEGIN", "CAPACITY", "100", "OVERLAP", "0"}).is_error());
+    wire.bulk_range(0, 900);
+    expect_says(wire.rebuild({"END"}), "FULL", {"made for 100", "--capacity", "nothing changed"});
+    EXPECT_EQ(capacity(), 1000u);
 }
 
 } // namespace
