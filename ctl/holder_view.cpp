@@ -70,7 +70,7 @@ std::vector<std::string> holder_lines(const HolderView &view, std::uint64_t pres
     std::string text = "mapped by " + std::to_string(count) + (count == 1 ? " process" : " processes");
     if (view.unreadable > 0)
         text += "; " + std::to_string(view.unreadable) + (view.unreadable == 1 ? " other" : " others") +
-                " could not be looked at" + (::geteuid() == 0 ? "" : " (root can)");
+                " could not be looked at (root can)";
     lines.push_back(text);
     return lines;
 }

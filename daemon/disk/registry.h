@@ -97,7 +97,7 @@ struct FilterRecord {
     std::uint64_t adds_new = 0;
     Lsn created = 1;             // no frame of it lies below
     std::uint64_t bulk_acts = 0; // times that bits came without frames; a snapshot with fewer is not restored
-    std::uint64_t bulk_at = 0;   // unix seconds of the last of them; 0: never
+    std::uint64_t bulk_at = 0;   // unix seconds at which the source of the last of them began; 0: never
     Lsn bulk_lsn = 0;            // that was next then
     bool bulk_unkept = false;    // a load's bits may be in memory that no snapshot has, and no hash list
     std::vector<SnapshotRecord> snapshots; // of this lineage, oldest first

@@ -212,7 +212,7 @@ class Instance {
     void bulk_into_build(const FilterPtr &filter, const BuildPtr &build, std::vector<std::uint64_t> hashes, BulkDone done);
     void note_bulk(const FilterPtr &filter, std::uint64_t session, std::uint64_t hash_domain,
                    std::vector<std::uint64_t> hashes, BulkDone done);
-    void count_bulk_act(FilterRecord &record) const;
+    void count_bulk_act(FilterRecord &record, std::uint64_t source_begun) const;
     void keep_unkept_bulk(const FilterPtr &filter, std::function<void(const std::string &error)> done);
     void bulk_into_filter(const FilterPtr &filter, std::uint64_t session, std::vector<std::uint64_t> hashes, BulkDone done);
     void when_room(const std::shared_ptr<NewHashList> &list, std::size_t count, BulkDone done);

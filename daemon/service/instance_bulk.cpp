@@ -120,9 +120,9 @@ void Instance::bulk_into_filter(const FilterPtr &filter, std::uint64_t session, 
 
 // A snapshot without it is not restored, and neither an older source nor a generation of before takes its place without a
 // word.
-void Instance::count_bulk_act(FilterRecord &record) const {
+void Instance::count_bulk_act(FilterRecord &record, std::uint64_t source_begun) const {
     record.bulk_acts++;
-    record.bulk_at = unix_seconds();
+    record.bulk_at = std::max(record.bulk_at, std::min(source_begun, unix_seconds())); // another machine may be ahead
     record.bulk_lsn = journal_->next();
     if (record.previous)
         record.previous->bulk_since = true;
@@ -132,7 +132,7 @@ void Instance::count_bulk_act(FilterRecord &record) const {
 void Instance::keep_unkept_bulk(const FilterPtr &filter, std::function<void(const std::string &error)> done) {
     if (filter->bulk_jobs != 0)
         return filter->after_bulk.push_back([this, filter, done] { keep_unkept_bulk(filter, done); });
-    count_bulk_act(filter->record);
+    count_bulk_act(filter->record, unix_seconds());
     filter->record.hash_list.complete = false;
     snapshotter_->take(filter, Snapshotter::Pace::full, [filter, done](const std::string &error) {
         if (error.empty())
@@ -145,10 +145,11 @@ void Instance::keep_unkept_bulk(const FilterPtr &filter, std::function<void(cons
 void Instance::keep_bulk(const FilterPtr &filter, std::uint64_t session, std::function<void(const std::string &error)> done) {
     if (filter->bulk_jobs != 0)
         return filter->after_bulk.push_back([this, filter, session, done] { keep_bulk(filter, session, done); });
-    const auto keep = [this, filter, done](const std::string &error) {
+    const std::uint64_t begun = filter->loads.is_open(session) ? filter->loads.bulk(session).begun : unix_seconds();
+    const auto keep = [this, filter, begun, done](const std::string &error) {
         if (!error.empty() || !filter->record.is_journalled())
             return done(error);
-        count_bulk_act(filter->record);
+        count_bulk_act(filter->record, begun);
         snapshotter_->take(filter, Snapshotter::Pace::full, done);
     };
     const std::shared_ptr<NewHashList> list = filter->loads.is_open(session) ? filter->loads.bulk(session).list : nullptr;

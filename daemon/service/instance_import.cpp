@@ -92,7 +92,7 @@ void Instance::import_as_new(const std::string &name, const SnapshotPtr &file, D
     record.key_type = identity.key_type;
     record.durability = SHMBLOOM_DURABILITY_DURABLE;
     record.created = journal_->next();
-    count_bulk_act(record);
+    count_bulk_act(record, identity.source_begun != 0 ? identity.source_begun : unix_seconds());
     record.source_begun = identity.source_begun;
     record.doubts[SHMBLOOM_DOUBT_WARMING] = {unix_seconds(), "imported; its source has not been declared complete"};
     journal_->prepare();
@@ -123,7 +123,7 @@ void Instance::import_into(const FilterPtr &filter, const SnapshotPtr &file, Don
                                          "': " + shape_text(identity.shape) + " against " + shape_text(record.shape) +
                                          "; import it under a new name"});
     filter->changing = true;
-    count_bulk_act(filter->record);
+    count_bulk_act(filter->record, identity.source_begun != 0 ? identity.source_begun : unix_seconds());
     filter->record.hash_list.complete = false; // bits without their hashes
     const auto given_up = std::make_shared<bool>(false);
     writer_.commit({.durable =

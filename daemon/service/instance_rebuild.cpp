@@ -107,8 +107,9 @@ std::optional<Failure> Instance::plan_bulk(const Filter &filter, const RebuildRe
     const bool is_before = request.since_lsn ? *request.since_lsn <= record.bulk_lsn : build.source_begun < record.bulk_at;
     if (record.bulk_at == 0 || !is_before)
         return std::nullopt;
-    return Failure{"RANGE", "keys were loaded or imported into filter '" + record.name + "' at " + time_text(record.bulk_at) +
-                                ", after this source began, and they are not in the journal: a rebuild would lose them. Take a "
+    return Failure{"RANGE", "keys were loaded or imported into filter '" + record.name + "' from a source that began at " +
+                                time_text(record.bulk_at) +
+                                ", later than this one, and they are not in the journal: a rebuild would lose them. Take a "
                                 "source that began later" +
                                 (request.since_lsn ? "; if it did, say so by a duration (--since 10m, SINCE-SECONDS)" : "")};
 }

@@ -14,7 +14,7 @@ void Loads::begin(Owner owner, std::uint64_t begun, std::uint64_t overlap_s) {
         together_ = {.begun = begun, .begun_less_overlap = less_overlap};
     together_.begun = std::min(together_.begun, begun);
     together_.begun_less_overlap = std::min(together_.begun_less_overlap, less_overlap);
-    open_.push_back({owner, 0, {}});
+    open_.push_back({owner, 0, {.any = false, .begun = begun, .list = nullptr}});
 }
 
 void Loads::count_keys(Owner owner, std::uint64_t keys) {
