@@ -9,6 +9,8 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "bench_key.h"
+#include "peers.h"
 #include "report.h"
 #include "rounds.h"
 #include "shmbloom/shmbloom.h"
@@ -18,23 +20,9 @@ namespace shmbloom::bench {
 
 namespace {
 
-constexpr std::size_t kKeyBytes = 16;
-
-struct Key {
-    std::uint64_t words[kKeyBytes / 8];
-};
-
-// Two outputs of SplitMix64 (Steele, Lea, Flood 2014): different i, different keys.
-Key make_key(std::uint64_t i) {
-    Key key;
-    for (std::uint64_t part = 0; part < 2; part++) {
-        std::uint64_t x = (2 * i + part + 1) * 0x9E3779B97F4A7C15;
-        x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9;
-        x = (x ^ x >> 27) * 0x94D049BB133111EB;
-        key.words[part] = x ^ x >> 31;
-    }
-    return key;
-}
+constexpr std::size_t kBatches[] = {16, 64, 1024};
+constexpr std::size_t kBatchMax = 1024;
+constexpr std::size_t kOtherKeyBytes[] = {8, 36, 64};
 
 // What a measurement must not let the compiler leave out.
 volatile std::uint64_t sink;
@@ -46,6 +34,7 @@ struct Options {
     std::size_t batch = 1 << 19;
     std::uint64_t absent = 10'000'000; // lookups of absent keys to count the rate
     std::uint64_t seed = 1;
+    bool peers = true;
     std::string json;
 };
 
@@ -91,16 +80,111 @@ class Subject {
         return answers[SHMBLOOM_MAYBE];
     }
 
+    // The same with each lookup waiting for the one before: its latency.
+    std::size_t count_maybe_in_turn(const std::vector<Key> &keys) const {
+        std::size_t found = 0, at = 0;
+        for (std::size_t i = 0; i < keys.size(); i++, at++) {
+            const int answer = shmbloom_contains(handle_.get(), &keys[at], sizeof(Key));
+            found += static_cast<std::size_t>(answer);
+            at += static_cast<std::size_t>(answer) & opaque_zero();
+        }
+        return found;
+    }
+
+    // The same of keys of any size.
+    std::size_t count_pointers(const std::vector<shmbloom_key> &keys) const {
+        std::size_t found = 0;
+        for (const shmbloom_key &key : keys)
+            found += static_cast<std::size_t>(shmbloom_contains(handle_.get(), key.data, key.size));
+        return found;
+    }
+
+    // The same by calls of `batch` keys each, in each form.
+    std::size_t count_many(const std::vector<shmbloom_key> &keys, std::size_t batch) const {
+        return count_batches(keys.size(), batch, [&](std::size_t at, std::uint8_t *answers) {
+            return shmbloom_contains_many(handle_.get(), keys.data() + at, batch, answers);
+        });
+    }
+    std::size_t count_packed(const std::vector<Key> &keys, const std::vector<std::uint64_t> &offsets,
+                             std::size_t batch) const {
+        return count_batches(keys.size(), batch, [&](std::size_t at, std::uint8_t *answers) {
+            return shmbloom_contains_packed(handle_.get(), keys.data(), offsets.data() + at, batch, answers);
+        });
+    }
+    std::size_t count_hashes(const std::vector<std::uint64_t> &hashes, std::size_t batch) const {
+        return count_batches(hashes.size(), batch, [&](std::size_t at, std::uint8_t *answers) {
+            return shmbloom_contains_hashes(handle_.get(), filter_.hash_domain(), hashes.data() + at, batch, answers);
+        });
+    }
+
+    static std::size_t opaque_zero() {
+        std::size_t zero = 0;
+        __asm__("" : "+r"(zero));
+        return zero;
+    }
+
   private:
+    // n is a multiple of batch.
+    template <typename Call>
+    std::size_t count_batches(std::size_t n, std::size_t batch, Call call) const {
+        std::uint8_t answers[kBatchMax];
+        std::size_t sum = 0;
+        for (std::size_t at = 0; at < n; at += batch) {
+            if (call(at, answers) != 0)
+                throw std::runtime_error("a batch was refused");
+            for (std::size_t i = 0; i < batch; i++)
+                sum += answers[i]; // an "unverified" is 2, and seen in the sum
+        }
+        return sum;
+    }
+
     StandaloneFilter filter_;
     std::unique_ptr<shmbloom_filter, Closer> handle_;
+};
+
+// Keys of a round, in each form that they are asked in.
+struct Keys {
+    std::vector<Key> keys;
+    std::vector<shmbloom_key> pointers;
+    std::vector<std::uint64_t> hashes;
+
+    void clear() {
+        keys.clear();
+        pointers.clear();
+        hashes.clear();
+    }
+    void finish(const Subject &subject) {
+        for (const Key &key : keys) {
+            pointers.push_back({&key, sizeof key});
+            hashes.push_back(subject.hash(key));
+        }
+    }
+};
+
+// Keys of another size, none of which is there.
+struct SizedKeys {
+    std::vector<std::uint64_t> words;
+    std::vector<shmbloom_key> keys;
+
+    void draw(std::size_t count, std::size_t bytes, std::mt19937_64 &random) {
+        const std::size_t stride = (bytes + 7) / 8;
+        keys.clear();
+        words.resize(count * stride);
+        for (std::uint64_t &word : words)
+            word = random();
+        for (std::size_t i = 0; i < count; i++)
+            keys.push_back({&words[i * stride], bytes});
+    }
 };
 
 // All that is measured at one number of keys.
 struct Size {
     std::uint64_t n;
     std::vector<std::unique_ptr<Subject>> subjects; // classic, blocked
-    std::vector<Key> hits, misses;
+    std::vector<std::unique_ptr<Peer>> peers;
+    Keys hits, misses, halves;
+    SizedKeys others[std::size(kOtherKeyBytes)];
+    std::vector<std::uint64_t> offsets; // of keys that lie one behind the other
     std::vector<std::uint64_t> lines; // first words of the lines that the misses have in the blocked filter
 };
 
@@ -108,13 +192,22 @@ void draw_keys(Size &size, std::size_t batch, std::mt19937_64 &random) {
     const Subject &blocked = *size.subjects.back();
     size.hits.clear();
     size.misses.clear();
+    size.halves.clear();
     size.lines.clear();
+    size.offsets.assign(1, 0);
     for (std::size_t i = 0; i < batch; i++) {
-        size.hits.push_back(make_key(random() % size.n));
-        size.misses.push_back(make_key(size.n + random() % (std::uint64_t{1} << 60)));
-        size.lines.push_back(
-            shmbloom_multiply_high(blocked.hash(size.misses.back()), blocked.filter().geometry().shape.size) * 8);
+        size.hits.keys.push_back(make_key(random() % size.n));
+        size.misses.keys.push_back(make_key(size.n + random() % (std::uint64_t{1} << 60)));
+        size.halves.keys.push_back((random() % 2 == 0 ? size.hits : size.misses).keys.back());
+        size.offsets.push_back((i + 1) * sizeof(Key));
     }
+    size.halves.finish(blocked);
+    for (std::size_t i = 0; i < std::size(kOtherKeyBytes); i++)
+        size.others[i].draw(batch, kOtherKeyBytes[i], random);
+    size.hits.finish(blocked);
+    size.misses.finish(blocked);
+    for (const std::uint64_t hash : size.misses.hashes)
+        size.lines.push_back(shmbloom_multiply_high(hash, blocked.filter().geometry().shape.size) * 8);
 }
 
 void hash_all(const Subject &subject, const std::vector<Key> &keys) {
@@ -131,9 +224,28 @@ void load_lines(const std::uint64_t *words, const std::vector<std::uint64_t> &li
     sink = sum;
 }
 
-void look_up_hits(const Subject &subject, const std::vector<Key> &keys) {
-    if (subject.count_maybe(keys) != keys.size())
-        throw std::runtime_error("false negative");
+// As far ahead as a core has lines on their way.
+void load_lines_ahead(const std::uint64_t *words, const std::vector<std::uint64_t> &lines) {
+    constexpr std::size_t ahead = 64;
+    std::uint64_t sum = 0;
+    for (std::size_t i = 0; i < lines.size(); i++) {
+        __builtin_prefetch(words + lines[i + ahead < lines.size() ? i + ahead : i]);
+        sum += shmbloom_load_field(&words[lines[i]]);
+    }
+    sink = sum;
+}
+
+void load_lines_in_turn(const std::uint64_t *words, const std::vector<std::uint64_t> &lines) {
+    std::uint64_t last = 0;
+    const std::uint64_t zero = Subject::opaque_zero();
+    for (const std::uint64_t line : lines)
+        last = shmbloom_load_field(&words[line + (last & zero)]);
+    sink = last;
+}
+
+void expect_all(std::size_t found, std::size_t asked) {
+    if (found != asked)
+        throw std::runtime_error("false negative, or an answer 'unverified'");
 }
 
 Row make_row(std::string what, std::uint64_t n, std::string layout) {
@@ -151,7 +263,7 @@ class Bench {
         for (const std::uint64_t n : options.keys)
             sizes_.push_back(make_size(n));
         Size *const first = sizes_.front().get();
-        add(make_row("XXH3 of 16 bytes alone", 0, ""), [=] { hash_all(*first->subjects.front(), first->misses); });
+        add(make_row("XXH3 of 16 bytes alone", 0, ""), [=] { hash_all(*first->subjects.front(), first->misses.keys); });
         for (const auto &size : sizes_)
             add_size(*size);
         add_again();
@@ -163,8 +275,11 @@ class Bench {
             for (const auto &size : sizes_)
                 draw_keys(*size, options_.batch, random);
         });
-        for (std::size_t i = 0; i < rows_.size(); i++)
+        for (std::size_t i = 0; i < rows_.size(); i++) {
             rows_[i].ns = spread_of(contestants_[i].ns);
+            if (rows_[i].base < rows_.size())
+                rows_[i].to_base = ratio_of(contestants_[i], contestants_[rows_[i].base]);
+        }
         // Not before: pages are mapped when they are first touched.
         for (Row &row : rows_)
             if (!row.segment.empty())
@@ -183,30 +298,112 @@ class Bench {
                          layout == geometry::LayoutChoice::classic ? "classic" : "blocked");
             size->subjects.push_back(std::make_unique<Subject>(n, options_.fpr, layout));
         }
+        if (options_.peers)
+            size->peers = make_peers(n, options_.fpr);
+        for (const auto &peer : size->peers) {
+            std::fprintf(stderr, "filling %llu keys, %s ...\n", static_cast<unsigned long long>(n), peer->name().c_str());
+            for (std::uint64_t i = 0; i < n; i++)
+                peer->add(make_key(i));
+        }
         return size;
     }
 
     void add(Row row, std::function<void()> run) {
+        row.base = base_;
         rows_.push_back(std::move(row));
         contestants_.push_back({rows_.back().what, std::move(run), options_.batch});
     }
 
+    // What all that follow are compared with: lines that are fetched ahead and nothing else.
+    void add_lines(const Size &size) {
+        const std::uint64_t *const words = size.subjects.back()->filter().words();
+        add(make_row("line loads, fetched ahead", size.n, "blocked"), [&size, words] { load_lines_ahead(words, size.lines); });
+        base_ = rows_.size() - 1;
+        rows_.back().base = base_;
+        add(make_row("line loads", size.n, "blocked"), [&size, words] { load_lines(words, size.lines); });
+        add(make_row("line loads in turn", size.n, "blocked"), [&size, words] { load_lines_in_turn(words, size.lines); });
+    }
+
+    // `hits`: whether the keys are there, and so all must be found.
+    void add_lookups(const Size &size, const Subject &subject, const Row &row, bool hits) {
+        const Keys *const k = hits ? &size.hits : &size.misses;
+        const Subject *const s = &subject;
+        const std::vector<std::uint64_t> *const offsets = &size.offsets;
+        const auto add_way = [&](const std::string &what, auto count) {
+            Row named = row;
+            named.what = what + (hits ? ", hit" : ", miss");
+            add(named, [k, count, hits] {
+                const std::size_t found = count();
+                sink = found;
+                if (hits)
+                    expect_all(found, k->keys.size());
+            });
+        };
+        add_way("single", [=] { return s->count_maybe(k->keys); });
+        add_way("single, in turn", [=] { return s->count_maybe_in_turn(k->keys); });
+        for (const std::size_t batch : kBatches) {
+            const std::string by = " by " + std::to_string(batch);
+            add_way("strings" + by, [=] { return s->count_many(k->pointers, batch); });
+            if (batch == kBatchMax)
+                add_way("packed" + by, [=] { return s->count_packed(k->keys, *offsets, batch); });
+            add_way("hashes" + by, [=] { return s->count_hashes(k->hashes, batch); });
+        }
+    }
+
+    // Half of the keys there, and keys of other sizes, of which none is.
+    void add_other_keys(const Size &size, const Subject &subject, const Row &row) {
+        const Subject *const s = &subject;
+        const auto add_way = [&](const std::string &what, std::function<std::size_t()> count) {
+            Row named = row;
+            named.what = what;
+            add(named, [count = std::move(count)] { sink = count(); });
+        };
+        const Keys *const halves = &size.halves;
+        const std::string by = " by " + std::to_string(kBatchMax);
+        add_way("single, half of them hits", [=] { return s->count_maybe(halves->keys); });
+        add_way("strings" + by + ", half of them hits", [=] { return s->count_many(halves->pointers, kBatchMax); });
+        for (std::size_t i = 0; i < std::size(kOtherKeyBytes); i++) {
+            const SizedKeys *const keys = &size.others[i];
+            const std::string of = " of " + std::to_string(kOtherKeyBytes[i]) + " bytes";
+            add_way("single" + of + ", miss", [=] { return s->count_pointers(keys->keys); });
+            add_way("strings" + of + by + ", miss", [=] { return s->count_many(keys->keys, kBatchMax); });
+        }
+    }
+
+    void add_peer(const Size &size, const Peer &peer) {
+        const Peer *const p = &peer;
+        Row row = make_row("", size.n, "");
+        row.bits_per_key = peer.bytes() * 8 / static_cast<double>(size.n);
+        std::vector<Key> absent;
+        for (std::uint64_t i = 0; i < options_.absent; i++)
+            absent.push_back(make_key(size.n + i));
+        row.fpr = static_cast<double>(peer.count(absent)) / static_cast<double>(options_.absent);
+        for (const bool hits : {false, true}) {
+            const Keys *const k = hits ? &size.hits : &size.misses;
+            row.what = peer.name() + (hits ? ", hit" : ", miss");
+            add(row, [p, k] { sink = p->count(k->keys); });
+            row.what = peer.name() + (hits ? " bulk, hit" : " bulk, miss");
+            if (peer.has_bulk())
+                add(row, [p, k] { sink = p->count_bulk(k->keys); });
+        }
+    }
+
     void add_size(Size &size) {
-        const Subject *const blocked = size.subjects.back().get();
-        add(make_row("random line loads alone", size.n, "blocked"),
-            [&size, blocked] { load_lines(blocked->filter().words(), size.lines); });
+        add_lines(size);
         for (const auto &owned : size.subjects) {
             const Subject *const subject = owned.get();
-            Row row = make_row("", size.n, subject == blocked ? "blocked" : "classic");
+            Row row = make_row("", size.n, owned == size.subjects.back() ? "blocked" : "classic");
             row.fpr = subject->counted_fpr(size.n, options_.absent);
             row.bits_per_key =
                 static_cast<double>(subject->filter().geometry().bits_bytes) * 8 / static_cast<double>(size.n);
             row.segment = subject->filter().segment_name();
-            row.what = "lookup, hit";
-            add(row, [&size, subject] { look_up_hits(*subject, size.hits); });
-            row.what = "lookup, miss";
-            add(row, [&size, subject] { sink = subject->count_maybe(size.misses); });
+            add_lookups(size, *subject, row, true);
+            add_lookups(size, *subject, row, false);
+            if (owned == size.subjects.back())
+                add_other_keys(size, *subject, row);
         }
+        for (const auto &peer : size.peers)
+            add_peer(size, *peer);
     }
 
     // The last contestant once more: how far apart two measurements of one thing are.
@@ -219,6 +416,7 @@ class Bench {
     Options options_;
     std::vector<std::unique_ptr<Size>> sizes_;
     std::vector<Row> rows_;
+    std::size_t base_ = Row::kNoBase;
     std::vector<Contestant> contestants_;
 };
 
@@ -246,6 +444,7 @@ Options parse(int argc, char **argv) {
                                        {"rounds", required_argument, nullptr, 'r'},
                                        {"seed", required_argument, nullptr, 's'},
                                        {"json", required_argument, nullptr, 'j'},
+                                       {"no-peers", no_argument, nullptr, 'n'},
                                        {"quick", no_argument, nullptr, 'q'},
                                        {nullptr, 0, nullptr, 0}};
     Options options;
@@ -260,6 +459,8 @@ Options parse(int argc, char **argv) {
             options.seed = static_cast<std::uint64_t>(parse_number(optarg));
         else if (c == 'j')
             options.json = optarg;
+        else if (c == 'n')
+            options.peers = false;
         else if (c == 'q') {
             options.keys = {100'000};
             options.rounds = 3;
@@ -267,7 +468,8 @@ Options parse(int argc, char **argv) {
             options.absent = 300'000;
         } else
             throw std::invalid_argument(
-                "usage: lookup_bench [--keys 1e6,1e8] [--fpr 0.01] [--rounds 15] [--seed 1] [--json FILE] [--quick]");
+                "usage: lookup_bench [--keys 1e6,1e8] [--fpr 0.01] [--rounds 15] [--seed 1] [--json FILE] "
+                "[--no-peers] [--quick]");
     }
     return options;
 }

@@ -46,6 +46,15 @@ class Daemon:
         assert not reply.startswith(b"-"), reply
         return reply.decode()
 
+    def call_for_numbers(self, *words):
+        """Of a command that replies an array of integers."""
+        s = socket.socket(socket.AF_UNIX)
+        s.connect(f"{self.runtime}/socket")
+        words = [w if isinstance(w, bytes) else w.encode() for w in words]
+        s.sendall(b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(w), w) for w in words))
+        lines = s.makefile("rb")
+        return [int(lines.readline()[1:]) for _ in range(int(lines.readline()[1:]))]
+
     def field(self, name, field):
         words = self.call("SB.INFO", name).split("\r\n")
         return words[words.index(field) + 2]
@@ -73,6 +82,10 @@ def median(values):
     return statistics.median(values)
 
 
+def spread(values, digits=2):
+    return f"{median(values):.{digits}f} ({min(values):.{digits}f} to {max(values):.{digits}f})"
+
+
 class Place:
     """The build, a folder on the disk that is measured, and one in memory."""
 
@@ -81,6 +94,17 @@ class Place:
 
     def daemon(self, name):
         return Daemon(self, name)
+
+    def redis(self, name, *words):
+        """A redis-server and its socket."""
+        folder, sock = f"{self.work}/{name}", f"{self.memory}/{name}.sock"
+        os.mkdir(folder)
+        process = subprocess.Popen(["redis-server", "--port", "0", "--unixsocket", sock, "--dir", folder, "--save", "",
+                                    *words], stdout=subprocess.DEVNULL)
+        while not os.path.exists(sock):
+            assert process.poll() is None, "redis-server did not start"
+            time.sleep(0.01)
+        return process, sock
 
     def add_load(self, *words):
         """What the client says: keys_per_s, and p50, p99, max in ms. The same client for ours and theirs."""

@@ -31,6 +31,7 @@ nlohmann::json to_json(const Row &row) {
             {"keys", row.keys},
             {"layout", row.layout},
             {"ns", to_json(row.ns)},
+            {"to_line_loads", row.to_base.median >= 0 ? to_json(row.to_base) : nlohmann::json()},
             {"fpr", or_null(row.fpr)},
             {"bits_per_key", or_null(row.bits_per_key)},
             {"huge_page_share", or_null(row.huge_page_share)}};
@@ -59,12 +60,13 @@ double huge_page_share(const std::string &name) {
 }
 
 void print_table(const Report &report) {
-    std::printf("%-28s %10s %-8s %8s %8s %8s  %9s %8s %6s\n", "ns an operation", "keys", "layout", "median", "10 %",
-                "90 %", "fpr", "bits/key", "huge");
+    std::printf("%-34s %10s %-8s %8s %8s %8s  %7s %7s %7s  %9s %8s %6s\n", "ns an operation", "keys", "layout", "median",
+                "10 %", "90 %", "x lines", "10 %", "90 %", "fpr", "bits/key", "huge");
     for (const Row &row : report.rows)
-        std::printf("%-28s %10s %-8s %8.2f %8.2f %8.2f  %9s %8s %6s\n", row.what.c_str(),
+        std::printf("%-34s %10s %-8s %8.2f %8.2f %8.2f  %7s %7s %7s  %9s %8s %6s\n", row.what.c_str(),
                     row.keys > 0 ? cell("%.0f", static_cast<double>(row.keys)).c_str() : "", row.layout.c_str(),
-                    row.ns.median, row.ns.low, row.ns.high, cell("%.5f", row.fpr).c_str(),
+                    row.ns.median, row.ns.low, row.ns.high, cell("%.2f", row.to_base.median).c_str(),
+                    cell("%.2f", row.to_base.low).c_str(), cell("%.2f", row.to_base.high).c_str(), cell("%.5f", row.fpr).c_str(),
                     cell("%.2f", row.bits_per_key).c_str(), cell("%.2f", row.huge_page_share).c_str());
     std::printf("\n%u rounds of %zu operations, seed %llu. The same twice: ratio %.3f (%.3f to %.3f).\n", report.rounds,
                 report.batch, static_cast<unsigned long long>(report.seed), report.again.median, report.again.low,
@@ -78,7 +80,7 @@ void write_json(const Report &report, const std::string &path) {
     nlohmann::json rows = nlohmann::json::array();
     for (const Row &row : report.rows)
         rows.push_back(to_json(row));
-    const nlohmann::json all = {{"schema", 1},
+    const nlohmann::json all = {{"schema", 2},
                                 {"rows", rows},
                                 {"same_twice", to_json(report.again)},
                                 {"rounds", report.rounds},

@@ -18,6 +18,9 @@ struct Row {
     std::string segment;         // of the filter
     double huge_page_share = -1; // of the library's mapping that is in 2 MiB pages; below 0: not a lookup
     Spread ns{};
+    static constexpr std::size_t kNoBase = ~std::size_t{0};
+    std::size_t base = kNoBase; // the row that this one is compared with
+    Spread to_base{-1, -1, -1}; // its time in units of that one's
 };
 
 struct Report {

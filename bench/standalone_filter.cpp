@@ -176,6 +176,10 @@ std::uint64_t StandaloneFilter::hash(const void *key, std::size_t size) const {
     return shmbloom_hash_bytes(key, size, 0, kSeed);
 }
 
+std::uint64_t StandaloneFilter::hash_domain() const {
+    return shmbloom_hash_domain(kDomain, SHMBLOOM_HASH_XXH3_64, 0, SHMBLOOM_KEY_TYPE_BYTES);
+}
+
 std::uint64_t *StandaloneFilter::words() const {
     return reinterpret_cast<std::uint64_t *>(segment_.file().data() + geometry_.bits_offset);
 }
@@ -236,7 +240,7 @@ void StandaloneFilter::write_control(std::uint64_t n, double p) {
     std::memcpy(slot->uuid, identity.filter_uuid, SHMBLOOM_UUID_BYTES);
     std::strcpy(slot->name, kName);
     slot->seed = kSeed;
-    slot->hash_domain = shmbloom_hash_domain(kDomain, SHMBLOOM_HASH_XXH3_64, 0, SHMBLOOM_KEY_TYPE_BYTES);
+    slot->hash_domain = hash_domain();
     slot->generation = kGeneration;
     slot->dev = segment_.file().dev();
     slot->inode = segment_.file().inode();

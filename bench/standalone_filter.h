@@ -71,6 +71,7 @@ class StandaloneFilter {
     const geometry::Geometry &geometry() const { return geometry_; }
 
     std::uint64_t hash(const void *key, std::size_t size) const;
+    std::uint64_t hash_domain() const;
     void add(std::uint64_t hash) { shmbloom_set_bits(words(), &geometry_.shape, hash); }
     bool contains(std::uint64_t hash) const { return shmbloom_test_bits(words(), &geometry_.shape, hash) == 1; }
     std::uint64_t *words() const;

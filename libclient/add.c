@@ -53,7 +53,7 @@ static int hash_part(const struct shmbloom__hashing *hashing, const struct shmbl
     for (size_t i = 0; r == 0 && i < count; i += SHMBLOOM__BLOCK) {
         const size_t left = count - i;
         const size_t block = left < SHMBLOOM__BLOCK ? left : SHMBLOOM__BLOCK;
-        if (shmbloom__hash_block(hashing, keys, begin + i, block, hashes + i, NULL) != 0)
+        if (shmbloom__hash_block(hashing, keys, begin + i, block, hashes + i) != 0)
             return -EINVAL; /* sizes were checked: somebody writes to the keys meanwhile */
     }
     return r;

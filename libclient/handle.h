@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "internal.h"
+#include "probes/probes.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -162,6 +163,12 @@ struct shmbloom_filter {
     const uint64_t *words;
     struct shmbloom_shape shape; /* copied out of the header: no number in shared memory is trusted twice */
     struct shmbloom__hashing hashing;
+    /* How single keys are looked up in this segment, how many hashes are tested, whether fetching ahead is no use. */
+    int (*look_up)(shmbloom_filter *f, const void *key, size_t len);
+    int (*look_up_number)(shmbloom_filter *f, uint64_t key);
+    shmbloom__test_hashes *test;
+    bool near;
+    enum shmbloom__instructions instructions; /* chosen at open */
     /* What it counts: at fixed addresses, not one chosen by the bits that were read. */
     uint64_t probed; /* lookups that read bits */
     uint64_t maybe;  /* of these, found */
@@ -214,6 +221,21 @@ static inline bool shmbloom__may_answer(shmbloom_filter *f) {
     return shmbloom__resolve_for_lookup(f);
 }
 
+/* Sets look_up, look_up_number, test and near for the segment just attached. */
+void shmbloom__choose_lookups(shmbloom_filter *f);
+
+/* A key as it is; out of line, for XXH3 is large. */
+uint64_t shmbloom__hash_plain(const void *key, size_t len, uint64_t seed);
+
+/* Lookups of any key in any state of the handle; the ones below hand on to them what is not for them. */
+int shmbloom__look_up(shmbloom_filter *f, const void *key, size_t len);
+int shmbloom__look_up_number(shmbloom_filter *f, uint64_t key);
+#if defined(__x86_64__)
+/* Lookups in a `blocked` filter that answers as it finds and has keys of this type, without normalization. */
+int shmbloom__look_up_avx2(shmbloom_filter *f, const void *key, size_t len);
+int shmbloom__look_up_number_avx2(shmbloom_filter *f, uint64_t key);
+#endif
+
 /* The slot that the handle uses, copied; false: none, or it is just being changed. */
 bool shmbloom__copy_slot(const shmbloom_filter *f, struct shmbloom_slot *copy);
 
@@ -240,12 +262,12 @@ int shmbloom__check_sizes(const struct shmbloom__keys *keys);
 int shmbloom__check_type(const struct shmbloom__hashing *hashing, const struct shmbloom__keys *keys);
 
 /* Keys that are hashed together, bits of the masks below. */
-#define SHMBLOOM__BLOCK 64u
+#define SHMBLOOM__BLOCK SHMBLOOM__HASHES_AT_ONCE
 
 /* Hashes `count` keys, at most a block, from `begin` on; their type has been checked. A key that cannot be one has its
- * bit set in what is returned, and no hash. With `f` the bits are fetched ahead. */
+ * bit set in what is returned, and hash 0. */
 uint64_t shmbloom__hash_block(const struct shmbloom__hashing *hashing, const struct shmbloom__keys *keys, size_t begin,
-                              size_t count, uint64_t *hashes, const shmbloom_filter *f);
+                              size_t count, uint64_t *hashes);
 
 /* Decides on an "absent" that was found while f->withholds: 0, or 2 and counted. */
 int shmbloom__withhold(shmbloom_filter *f);

@@ -2,6 +2,7 @@
  *
  *   open.c        shmbloom_open, close: options, the handle
  *   lookup.c      shmbloom_contains: the two gates, then the bits; hashes
+ *   lookup_avx2.c the same for most filters on most machines, in fewer instructions
  *   batch.c       shmbloom_contains_many and its kin
  *   resolve.c     the slow path: control, slot, segment, in that order
  *   folder.c      finding and trusting the runtime folder

@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "handle.h"
-#include "shmbloom/key.h"
+#include "short.h"
 
 static inline int unverified(shmbloom_filter *f) {
     f->unprobed++;
@@ -29,7 +29,8 @@ int shmbloom__withhold(shmbloom_filter *f) {
     return SHMBLOOM_UNVERIFIED;
 }
 
-static inline int probe(shmbloom_filter *f, uint64_t hash) {
+/* Any filter; out of line, for its bytes. */
+static __attribute__((noinline)) int probe(shmbloom_filter *f, uint64_t hash) {
     const int found = shmbloom_test_bits(f->words, &f->shape, hash);
     f->probed++;
     f->maybe += (unsigned)found;
@@ -38,21 +39,95 @@ static inline int probe(shmbloom_filter *f, uint64_t hash) {
     return shmbloom__withhold(f);
 }
 
-int shmbloom_contains(shmbloom_filter *f, const void *key, size_t len) {
-    if (f == NULL)
-        return SHMBLOOM_UNVERIFIED;
+__attribute__((noinline)) uint64_t shmbloom__hash_plain(const void *key, size_t len, uint64_t seed) {
+    return XXH3_64bits_withSeed(key, len, seed);
+}
+
+/* Any key of type bytes. */
+static __attribute__((noinline)) uint64_t hash_bytes(const struct shmbloom__hashing *hashing, const void *key,
+                                                     size_t len) {
+    return shmbloom_hash_bytes(key, len, hashing->normalization, hashing->seed);
+}
+
+static __attribute__((noinline)) uint64_t hash_number(const struct shmbloom__hashing *hashing, uint64_t key) {
+    return shmbloom_hash_number(key, hashing->seed);
+}
+
+int shmbloom__look_up(shmbloom_filter *f, const void *key, size_t len) {
     if (!shmbloom__may_answer(f) || f->hashing.key_type != SHMBLOOM_KEY_TYPE_BYTES || len > SHMBLOOM_KEY_MAX_BYTES ||
         (key == NULL && len > 0))
         return unverified(f);
-    return probe(f, shmbloom_hash_bytes(key, len, f->hashing.normalization, f->hashing.seed));
+    return probe(f, hash_bytes(&f->hashing, key, len));
+}
+
+int shmbloom__look_up_number(shmbloom_filter *f, uint64_t key) {
+    if (!shmbloom__may_answer(f) || f->hashing.key_type != SHMBLOOM_KEY_TYPE_U64)
+        return unverified(f);
+    return probe(f, hash_number(&f->hashing, key));
+}
+
+/* ---- Lookups of short keys in filters that answer as they find: what most lookups are. ---- */
+
+static inline int test_classic(const shmbloom_filter *f, uint64_t hash) {
+    const struct shmbloom_shape shape = {
+        .layout = SHMBLOOM_LAYOUT_CLASSIC, .probes = f->shape.probes, .size = f->shape.size};
+    return shmbloom_test_bits(f->words, &shape, hash);
+}
+
+static int test_blocked(const shmbloom_filter *f, uint64_t hash) {
+    const uint64_t *block = f->words + shmbloom_multiply_high(hash, f->shape.size) * 8;
+    return shmbloom_test_block(block, f->shape.probes, hash);
+}
+
+static __attribute__((noinline)) int look_up_longer(shmbloom_filter *f, const void *key, size_t len) {
+    return probe(f, shmbloom__hash_plain(key, len, f->hashing.seed));
+}
+
+static int look_up_classic(shmbloom_filter *f, const void *key, size_t len) {
+    return shmbloom__look_up_short(f, key, len, test_classic, look_up_longer);
+}
+
+static int look_up_number_classic(shmbloom_filter *f, uint64_t key) {
+    return shmbloom__look_up_short_number(f, key, test_classic);
+}
+
+static int look_up_blocked(shmbloom_filter *f, const void *key, size_t len) {
+    return shmbloom__look_up_short(f, key, len, test_blocked, look_up_longer);
+}
+
+static __attribute__((cold)) void choose_by_layout(shmbloom_filter *f) {
+    if (f->shape.layout != SHMBLOOM_LAYOUT_BLOCKED) {
+        f->look_up = look_up_classic;
+        f->look_up_number = look_up_number_classic;
+#if defined(__x86_64__)
+    } else if (f->instructions == SHMBLOOM__AVX2) {
+        f->look_up = shmbloom__look_up_avx2;
+        f->look_up_number = shmbloom__look_up_number_avx2;
+#endif
+    } else
+        f->look_up = look_up_blocked;
+}
+
+__attribute__((cold)) void shmbloom__choose_lookups(shmbloom_filter *f) {
+    f->test = shmbloom__choose_test(&f->shape, f->instructions);
+    f->near = shmbloom__is_near(&f->shape);
+    f->look_up = shmbloom__look_up;
+    f->look_up_number = shmbloom__look_up_number;
+    if (!f->withholds && f->hashing.normalization == 0)
+        choose_by_layout(f);
+    /* Only these look at the type of the keys. */
+    if (f->hashing.key_type == SHMBLOOM_KEY_TYPE_BYTES)
+        f->look_up_number = shmbloom__look_up_number;
+    else
+        f->look_up = shmbloom__look_up;
+}
+
+int shmbloom_contains(shmbloom_filter *f, const void *key, size_t len) {
+    return SHMBLOOM__LIKELY(f != NULL) ? f->look_up(f, key, len) : SHMBLOOM_UNVERIFIED;
 }
 
 int shmbloom_contains_u64(shmbloom_filter *f, uint64_t key) {
-    if (f == NULL)
-        return SHMBLOOM_UNVERIFIED;
-    if (!shmbloom__may_answer(f) || f->hashing.key_type != SHMBLOOM_KEY_TYPE_U64)
-        return unverified(f);
-    return probe(f, shmbloom_hash_number(key, f->hashing.seed));
+    return SHMBLOOM__LIKELY(f != NULL) ? f->look_up_number(f, key) : SHMBLOOM_UNVERIFIED;
 }
 
 int shmbloom__contains_hash(shmbloom_filter *f, uint64_t hash_domain, uint64_t hash) {
@@ -70,18 +145,18 @@ int shmbloom__hash(const struct shmbloom__hashing *hashing, const void *key, siz
         return -EPROTOTYPE;
     if (len > SHMBLOOM_KEY_MAX_BYTES)
         return -E2BIG;
-    *ret = shmbloom_hash_bytes(key, len, hashing->normalization, hashing->seed);
+    *ret = hash_bytes(hashing, key, len);
     return 0;
 }
 
 int shmbloom__hash_u64(const struct shmbloom__hashing *hashing, uint64_t key, uint64_t *ret) {
     if (hashing->key_type != SHMBLOOM_KEY_TYPE_U64)
         return -EPROTOTYPE;
-    *ret = shmbloom_hash_number(key, hashing->seed);
+    *ret = hash_number(hashing, key);
     return 0;
 }
 
-int shmbloom__hash_text(const struct shmbloom__hashing *hashing, const void *text, size_t len, uint64_t *ret) {
+__attribute__((cold)) int shmbloom__hash_text(const struct shmbloom__hashing *hashing, const void *text, size_t len, uint64_t *ret) {
     uint64_t number;
     if (hashing->key_type != SHMBLOOM_KEY_TYPE_U64)
         return shmbloom__hash(hashing, text, len, ret);
@@ -114,52 +189,58 @@ int shmbloom_hash_u64(shmbloom_filter *f, uint64_t key, uint64_t *hash, uint64_t
     return r;
 }
 
-/* One key's hash; false: it cannot be a key. The type has been checked. */
-static inline bool hash_one(const struct shmbloom__hashing *hashing, const struct shmbloom__keys *keys, size_t i,
-                            uint64_t *hash) {
-    const void *data;
-    uint64_t size;
-    switch (keys->kind) {
-    case SHMBLOOM__NUMBERS:
-        *hash = shmbloom_hash_number(((const uint64_t *)keys->data)[i], hashing->seed);
-        return true;
-    case SHMBLOOM__HASHES:
-        *hash = ((const uint64_t *)keys->data)[i];
-        return true;
-    case SHMBLOOM__PACKED:
-        size = keys->offsets[i + 1] - keys->offsets[i];
-        data = size > 0 ? (const char *)keys->data + keys->offsets[i] : NULL;
-        break;
-    default:
-        size = ((const shmbloom_key *)keys->data)[i].size;
-        data = ((const shmbloom_key *)keys->data)[i].data;
-        if (data == NULL && size > 0)
+/* Where a key of type bytes is; false: it cannot be a key. */
+static inline bool find_key(const struct shmbloom__keys *keys, size_t i, const void **data, size_t *size) {
+    if (keys->kind == SHMBLOOM__PACKED) {
+        *size = keys->offsets[i + 1] - keys->offsets[i];
+        *data = *size > 0 ? (const char *)keys->data + keys->offsets[i] : NULL;
+    } else {
+        const shmbloom_key *key = (const shmbloom_key *)keys->data + i;
+        *size = key->size;
+        *data = key->data;
+        if (*data == NULL && *size > 0)
             return false;
     }
-    if (size > SHMBLOOM_KEY_MAX_BYTES)
-        return false;
-    *hash = shmbloom_hash_bytes(data, (size_t)size, hashing->normalization, hashing->seed);
-    return true;
+    return *size <= SHMBLOOM_KEY_MAX_BYTES;
 }
 
-/* The first line that a test of this hash reads: the only one of a blocked filter, and enough for half of the absent
- * keys of a classic one. Inlined, come what may: gcc 12 takes a function that only prefetches for one without effect, and
- * leaves out its call. */
-__attribute__((always_inline)) static inline void fetch(const shmbloom_filter *f, uint64_t hash) {
-    const uint64_t at = shmbloom_multiply_high(hash, f->shape.size);
-    __builtin_prefetch(f->words + (f->shape.layout == SHMBLOOM_LAYOUT_BLOCKED ? at * 8 : at / 64));
+static uint64_t hash_texts(const struct shmbloom__hashing *hashing, const struct shmbloom__keys *keys, size_t begin,
+                           size_t count, uint64_t *hashes) {
+    const uint64_t seed = hashing->seed;
+    const bool plain = hashing->normalization == 0;
+    uint64_t invalid = 0;
+    for (size_t i = 0; i < count; i++) {
+        const void *data;
+        size_t size;
+        hashes[i] = 0;
+        if (!find_key(keys, begin + i, &data, &size)) {
+            invalid |= UINT64_C(1) << i;
+            continue;
+        }
+        if (!plain)
+            hashes[i] = hash_bytes(hashing, data, size);
+        else if (SHMBLOOM__LIKELY(size - 1 < SHMBLOOM_KEY_SHORT_BYTES))
+            hashes[i] = shmbloom_hash_short(data, size, seed);
+        else
+            hashes[i] = shmbloom__hash_plain(data, size, seed);
+    }
+    return invalid;
+}
+
+static void hash_numbers(uint64_t seed, const uint64_t *keys, size_t count, uint64_t *hashes) {
+    for (size_t i = 0; i < count; i++)
+        hashes[i] = shmbloom_hash_number(keys[i], seed);
 }
 
 uint64_t shmbloom__hash_block(const struct shmbloom__hashing *hashing, const struct shmbloom__keys *keys, size_t begin,
-                              size_t count, uint64_t *hashes, const shmbloom_filter *f) {
-    uint64_t invalid = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (!hash_one(hashing, keys, begin + i, &hashes[i]))
-            invalid |= UINT64_C(1) << i;
-        else if (f != NULL)
-            fetch(f, hashes[i]);
-    }
-    return invalid;
+                              size_t count, uint64_t *hashes) {
+    if (keys->kind == SHMBLOOM__NUMBERS)
+        hash_numbers(hashing->seed, (const uint64_t *)keys->data + begin, count, hashes);
+    else if (keys->kind == SHMBLOOM__HASHES)
+        memcpy(hashes, (const uint64_t *)keys->data + begin, count * sizeof *hashes);
+    else
+        return hash_texts(hashing, keys, begin, count, hashes);
+    return 0;
 }
 
 uint64_t shmbloom__checksum(const struct shmbloom_segment_header *header) {

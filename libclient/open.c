@@ -80,6 +80,12 @@ static int resolve_first(shmbloom_filter *f) {
     return is_passing(r) || (f->place.lazy && is_absence(r)) ? 0 : r;
 }
 
+/* SHMBLOOM_SIMD=none: for tests, and to see whether a fault lies there. */
+static enum shmbloom__instructions choose_instructions(void) {
+    const char *wanted = secure_getenv("SHMBLOOM_SIMD");
+    return wanted != NULL && strcmp(wanted, "none") == 0 ? SHMBLOOM__SCALAR : shmbloom__best_instructions();
+}
+
 /* Differs between handles; nothing secret. */
 static uint64_t random_seed(const shmbloom_filter *f) {
     const uint64_t x = (uint64_t)shmbloom__monotonic_ns() ^ (uint64_t)(uintptr_t)f << 20;
@@ -93,6 +99,9 @@ static shmbloom_filter *make_handle(const char *name, const shmbloom_options *op
         return NULL;
     f->control_gate = f->segment_gate = f->name_counter = &shmbloom__no_word;
     f->expected = SHMBLOOM__NEVER;
+    f->look_up = shmbloom__look_up;
+    f->look_up_number = shmbloom__look_up_number;
+    f->instructions = choose_instructions();
     f->connection = (struct shmbloom__connection)SHMBLOOM__CONNECTION_CLOSED;
     f->slot_index = SHMBLOOM__NO_SLOT;
     f->place = *place;

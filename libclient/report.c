@@ -15,7 +15,7 @@ static int probe_again(shmbloom_filter *f, const struct shmbloom__keys *key, uin
     r = shmbloom__check_type(&f->hashing, key);
     if (r < 0 || !live)
         return r < 0 ? r : SHMBLOOM_UNVERIFIED;
-    (void)shmbloom__hash_block(&f->hashing, key, 0, 1, hash, NULL);
+    (void)shmbloom__hash_block(&f->hashing, key, 0, 1, hash);
     return shmbloom_test_bits(f->words, &f->shape, *hash);
 }
 

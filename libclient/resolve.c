@@ -36,6 +36,7 @@ static void attach_segment(shmbloom_filter *f, struct shmbloom__segment *segment
     f->shape = (struct shmbloom_shape){.layout = h->layout, .probes = h->probes, .size = h->size};
     f->hashing = (struct shmbloom__hashing){
         .seed = h->seed, .hash_domain = slot->hash_domain, .normalization = h->normalization, .key_type = h->key_type};
+    shmbloom__choose_lookups(f);
     /* Whether both gates are this is looked at by every lookup. */
     f->expected = h->generation << SHMBLOOM_GENERATION_SHIFT;
     shmbloom__leave_segment(old);

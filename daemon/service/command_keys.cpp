@@ -137,8 +137,7 @@ void Dispatcher::bf_exists(const Call &call) {
     const auto failure = hash_keys(*filter, instance_.registry().seed, call.arguments, hashes);
     std::string answers(hashes.size(), '\1');
     if (!failure && filter->segment && filter->gates(instance_.control()).doubts() == 0)
-        for (std::size_t i = 0; i < hashes.size(); i++)
-            answers[i] = filter->segment->contains(hashes[i]) ? '\1' : '\0';
+        filter->segment->contain(hashes, reinterpret_cast<std::uint8_t *>(answers.data()));
     call.reply(to_reply(failure, failure ? "" : integers(call.arguments[0], answers)));
 }
 

@@ -87,10 +87,11 @@ std::string segment_name(const Uuid &state_uuid, const Uuid &filter_uuid, std::u
 }
 
 Segment::Segment(const SegmentIdentity &identity, std::unique_ptr<SharedMemory> memory)
-    : identity_{identity}, geometry_{geometry::place(identity.shape)}, memory_{std::move(memory)} {}
+    : identity_{identity}, geometry_{geometry::place(identity.shape)}, memory_{std::move(memory)},
+      test_{shmbloom__choose_test(&identity_.shape, shmbloom__best_instructions())} {}
 
 Segment::Segment(Create, const SegmentIdentity &identity)
-    : identity_{identity}, geometry_{geometry::place(identity.shape)} {
+    : Segment{identity, nullptr} {
     memory_ =
         std::make_unique<SharedMemory>(SharedMemory::Create{}, name(), geometry_.segment_bytes,
                                        geometry_.bits_bytes >= SHMBLOOM_HUGE_FROM_BYTES ? geometry_.bits_offset : 0);
@@ -184,6 +185,18 @@ std::uint64_t Segment::add_alone(std::span<const std::uint64_t> hashes) {
         fresh += set_bits(words, shape, hashes[i], set_word_alone);
     });
     return fresh;
+}
+
+void Segment::contain(std::span<const std::uint64_t> hashes, std::uint8_t *answers) const {
+    shmbloom__hashes next{hashes.data(), std::min<std::size_t>(hashes.size(), SHMBLOOM__HASHES_AT_ONCE)};
+    shmbloom__fetch_all(words(), &identity_.shape, next);
+    while (next.count != 0) {
+        const shmbloom__hashes tested = next;
+        hashes = hashes.subspan(tested.count);
+        next = {hashes.data(), std::min<std::size_t>(hashes.size(), SHMBLOOM__HASHES_AT_ONCE)};
+        test_(words(), &identity_.shape, tested, answers, next);
+        answers += tested.count;
+    }
 }
 
 void Segment::merge(const Segment &other) {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "geometry/geometry.h"
+#include "probes/probes.h"
 #include "store/shared_memory.h"
 #include "sys/uuid.h"
 
@@ -65,6 +66,8 @@ class Segment {
     std::uint64_t *words() const;
     std::uint64_t bits_bytes() const { return geometry_.bits_bytes; }
     bool contains(std::uint64_t hash) const { return shmbloom_test_bits(words(), &identity_.shape, hash) != 0; }
+    // The same of many: answers[i] becomes 1 or 0.
+    void contain(std::span<const std::uint64_t> hashes, std::uint8_t *answers) const;
     std::uint64_t count_bits() const; // about 0.3 s a GiB
     void merge(const Segment &other); // its bits too, of the same shape; while both are read and added to
 
@@ -79,6 +82,7 @@ class Segment {
     SegmentIdentity identity_;
     geometry::Geometry geometry_;
     std::unique_ptr<SharedMemory> memory_;
+    shmbloom__test_hashes *test_;
 };
 
 } // namespace shmbloom

@@ -30,24 +30,44 @@ static inline void shmbloom_trim(const unsigned char **key, size_t *size) {
         --*size;
 }
 
-/* XXH3 of the key in lower case, by pieces on the stack: a lookup allocates nothing. Equals the hash of the whole. */
-static inline uint64_t shmbloom_hash_lower(const unsigned char *key, size_t size, uint64_t seed) {
-    unsigned char piece[512];
-    if (size <= sizeof piece) {
-        for (size_t i = 0; i < size; i++)
-            piece[i] = shmbloom_lower(key[i]);
-        return XXH3_64bits_withSeed(piece, size, seed);
-    }
+#define SHMBLOOM_PIECE_BYTES 512u
+
+static inline void shmbloom_lower_bytes(const unsigned char *bytes, size_t size, unsigned char *lower) {
+    for (size_t i = 0; i < size; i++)
+        lower[i] = shmbloom_lower(bytes[i]);
+}
+
+/* Rare, and large where it is made to be fast. */
+static __attribute__((cold, noinline, unused)) uint64_t shmbloom_hash_lower_pieces(const unsigned char *key, size_t size,
+                                                                                   uint64_t seed) {
+    unsigned char piece[SHMBLOOM_PIECE_BYTES];
     XXH3_state_t state;
     XXH3_INITSTATE(&state);
     XXH3_64bits_reset_withSeed(&state, seed);
     for (size_t at = 0; at < size; at += sizeof piece) {
         const size_t n = size - at < sizeof piece ? size - at : sizeof piece;
-        for (size_t i = 0; i < n; i++)
-            piece[i] = shmbloom_lower(key[at + i]);
+        shmbloom_lower_bytes(key + at, n, piece);
         XXH3_64bits_update(&state, piece, n);
     }
     return XXH3_64bits_digest(&state);
+}
+
+/* XXH3 of the key in lower case, by pieces on the stack: a lookup allocates nothing. Equals the hash of the whole. */
+static inline uint64_t shmbloom_hash_lower(const unsigned char *key, size_t size, uint64_t seed) {
+    unsigned char piece[SHMBLOOM_PIECE_BYTES];
+    if (size > sizeof piece)
+        return shmbloom_hash_lower_pieces(key, size, seed);
+    shmbloom_lower_bytes(key, size, piece);
+    return XXH3_64bits_withSeed(piece, size, seed);
+}
+
+/* XXH3 of 1 to 16 bytes, nothing but the few instructions that these need. What XXH3_64bits_withSeed begins with, in
+ * every xxHash since 0.8. */
+#define SHMBLOOM_KEY_SHORT_BYTES 16u
+static inline __attribute__((always_inline)) uint64_t shmbloom_hash_short(const void *key, size_t size, uint64_t seed) {
+    if (size < 1 || size > SHMBLOOM_KEY_SHORT_BYTES)
+        __builtin_unreachable();
+    return XXH3_64bits_internal(key, size, seed, XXH3_kSecret, sizeof XXH3_kSecret, NULL);
 }
 
 /* The hash of a `bytes` key of at most SHMBLOOM_KEY_MAX_BYTES bytes; `key` may be NULL when size is 0. */

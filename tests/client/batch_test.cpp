@@ -300,10 +300,11 @@ class TrapKey {
     static inline int sprung_ = 0;
 };
 
-class Middle : public testing::Test {
+// In a filter that is tested block by block, and in two in which a block is tested when the next one has been hashed.
+class Middle : public testing::TestWithParam<Spec> {
   protected:
     World world;
-    Filter &filter = world.create("links");
+    Filter &filter = world.create("links", GetParam());
     Handle handle = open(world, "links");
     std::vector<std::string> keys = texts(1000);
     Keys many{keys};
@@ -320,7 +321,7 @@ class Middle : public testing::Test {
     }
 };
 
-TEST_F(Middle, AnswersAtMostSixtyFourKeysFromTheOldGeneration) {
+TEST_P(Middle, AnswersAtMostSixtyFourKeysFromTheOldGeneration) {
     for (const std::string &key : keys)
         world.add(filter, key);
     world.add(filter, "trap");
@@ -335,7 +336,7 @@ TEST_F(Middle, AnswersAtMostSixtyFourKeysFromTheOldGeneration) {
     EXPECT_EQ(answers.back(), SHMBLOOM_ABSENT);
 }
 
-TEST_F(Middle, SaysAbsentOfAtMostSixtyFourKeysAfterAPause) {
+TEST_P(Middle, SaysAbsentOfAtMostSixtyFourKeysAfterAPause) {
     const TrapKey trap{[&] { world.set_doubts(filter, SHMBLOOM_DOUBT_PAUSED); }};
     many.data()[100] = trap.key();
     const Answers answers = look_up();
@@ -343,7 +344,7 @@ TEST_F(Middle, SaysAbsentOfAtMostSixtyFourKeysAfterAPause) {
     EXPECT_EQ(count_from(answers, 164, SHMBLOOM_UNVERIFIED), 1000 - 164);
 }
 
-TEST_F(Middle, HashesTheRestForTheFilterThatCameInItsPlace) {
+TEST_P(Middle, HashesTheRestForTheFilterThatCameInItsPlace) {
     const TrapKey trap{[&] {
         world.drop(filter);
         Filter &again = world.create("links", {.shape = {SHMBLOOM_LAYOUT_BLOCKED, 3, 1000}, .seed = 77}, 300);
@@ -356,7 +357,7 @@ TEST_F(Middle, HashesTheRestForTheFilterThatCameInItsPlace) {
     EXPECT_EQ(count_from(answers, 0, SHMBLOOM_UNVERIFIED), 0);
 }
 
-TEST_F(Middle, AnswersUnverifiedOnceTheFilterHasTheOtherKeyType) {
+TEST_P(Middle, AnswersUnverifiedOnceTheFilterHasTheOtherKeyType) {
     const TrapKey trap{[&] {
         world.drop(filter);
         world.create("links", {.key_type = SHMBLOOM_KEY_TYPE_U64});
@@ -367,12 +368,16 @@ TEST_F(Middle, AnswersUnverifiedOnceTheFilterHasTheOtherKeyType) {
     EXPECT_EQ(count_from(answers, 264, SHMBLOOM_UNVERIFIED), 1000 - 264);
 }
 
-TEST_F(Middle, ReadsNoBitOfAFilterThatWasDropped) {
+TEST_P(Middle, ReadsNoBitOfAFilterThatWasDropped) {
     const TrapKey trap{[&] { world.drop(filter); }};
     many.data()[200] = trap.key();
     const Answers answers = look_up();
     EXPECT_EQ(count_from(answers, 264, SHMBLOOM_UNVERIFIED), 1000 - 264);
 }
+
+INSTANTIATE_TEST_SUITE_P(NearAndFar, Middle,
+                         testing::Values(Spec{}, Spec{.shape = {SHMBLOOM_LAYOUT_BLOCKED, 2, 40'000}},
+                                         Spec{.shape = {SHMBLOOM_LAYOUT_CLASSIC, 7, 20'000'000}}));
 
 } // namespace
 } // namespace shmbloom::test

@@ -342,7 +342,10 @@ shmbloom_info info(const Handle &handle) {
 std::vector<Spec> every_shape() {
     return {Spec{}, Spec{.shape = {SHMBLOOM_LAYOUT_BLOCKED, 2, 40}}, Spec{.shape = {SHMBLOOM_LAYOUT_BLOCKED, 3, 40}},
             Spec{.shape = {SHMBLOOM_LAYOUT_BLOCKED, 2, 1000}, .huge = true},
-            Spec{.shape = {SHMBLOOM_LAYOUT_CLASSIC, 64, 1 << 20}}};
+            Spec{.shape = {SHMBLOOM_LAYOUT_CLASSIC, 64, 1 << 20}},
+            // Too large for the plain way.
+            Spec{.shape = {SHMBLOOM_LAYOUT_BLOCKED, 2, 40'000}}, Spec{.shape = {SHMBLOOM_LAYOUT_BLOCKED, 3, 40'000}},
+            Spec{.shape = {SHMBLOOM_LAYOUT_CLASSIC, 7, 20'000'000}}};
 }
 
 bool eventually(const std::function<bool()> &is_so) {
