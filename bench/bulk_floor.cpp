@@ -1,9 +1,9 @@
 // What a bulk build cannot do without, alone. Used by rebuild_bench.
-//     bulk_floor lines FILE KEYS          writes a text file of so many different lines, the longest of 13 bytes with
-//     its end bulk_floor hash FILE                reads it from the page cache, splits its lines and hashes each:
-//     seconds bulk_floor blocks KEYS FPR THREADS  sets four words each of as many random blocks as there are keys, in
-//     new shared
+//     bulk_floor lines FILE KEYS          writes a text file of so many different lines, the longest of 13 bytes with its end
+//     bulk_floor hash FILE                reads it from the page cache, splits its lines and hashes each: seconds
+//     bulk_floor blocks KEYS FPR THREADS  sets four words each of as many random blocks as there are keys, in new shared
 //                                         memory of a `blocked` filter of that size, mapped in before: seconds
+//     bulk_floor set KEYS FPR THREADS     the bits of as many random hashes, as the daemon sets them in bulk: seconds
 #include <cerrno>
 #include <charconv>
 #include <chrono>
@@ -12,6 +12,7 @@
 #include <cstring>
 #include <exception>
 #include <fcntl.h>
+#include <functional>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -22,6 +23,7 @@
 #include "shmbloom/key.h"
 #include "shmbloom/probe.h"
 #include "standalone_filter.h"
+#include "store/segment.h"
 
 namespace shmbloom::bench {
 namespace {
@@ -106,20 +108,49 @@ void set_blocks(std::uint64_t *words, std::uint64_t blocks, std::uint64_t keys, 
     }
 }
 
-double set_all(std::uint64_t keys, double fpr, unsigned threads) {
-    const StandaloneFilter filter{keys, fpr, geometry::LayoutChoice::blocked};
-    const std::uint64_t blocks = filter.geometry().shape.size;
-    std::uint64_t *const words = filter.words();
-    for (std::size_t i = 0; i < blocks * 8; i += 512)
-        __atomic_store_n(words + i, 0, __ATOMIC_RELAXED); // mapped in
+// A part on each thread: part(keys, seed).
+double in_parts(std::uint64_t keys, unsigned threads, const std::function<void(std::uint64_t, std::uint64_t)> &part) {
     std::vector<std::thread> others;
     const auto begin = Clock::now();
     for (unsigned i = 1; i < threads; i++)
-        others.emplace_back(set_blocks, words, blocks, keys / threads, i + 1);
-    set_blocks(words, blocks, keys / threads, 1);
+        others.emplace_back(part, keys / threads, i + 1);
+    part(keys / threads, 1);
     for (std::thread &other : others)
         other.join();
     return seconds_since(begin);
+}
+
+void map_in(std::uint64_t *words, std::uint64_t count) {
+    for (std::size_t i = 0; i < count; i += 512)
+        __atomic_store_n(words + i, 0, __ATOMIC_RELAXED);
+}
+
+double set_words(std::uint64_t keys, double fpr, unsigned threads) {
+    const StandaloneFilter filter{keys, fpr, geometry::LayoutChoice::blocked};
+    const std::uint64_t blocks = filter.geometry().shape.size;
+    std::uint64_t *const words = filter.words();
+    map_in(words, blocks * 8);
+    return in_parts(keys, threads,
+                    [&](std::uint64_t count, std::uint64_t seed) { set_blocks(words, blocks, count, seed); });
+}
+
+// Hashes are made block by block, in the cache, as they come off a connection; that is a nanosecond of it.
+double set_in_bulk(std::uint64_t keys, double fpr, unsigned threads) {
+    SegmentIdentity identity;
+    identity.filter_uuid = identity.state_uuid = Uuid::random();
+    identity.generation = 1;
+    identity.shape = StandaloneFilter{keys, fpr, geometry::LayoutChoice::blocked}.geometry().shape;
+    Segment segment{Segment::Create{}, identity};
+    remove_shared_memory(segment.name(), segment.id());
+    map_in(segment.words(), segment.bits_bytes() / 8);
+    return in_parts(keys, threads, [&](std::uint64_t count, std::uint64_t seed) {
+        std::vector<std::uint64_t> hashes(16384);
+        for (std::uint64_t done = 0; done < count; done += hashes.size()) {
+            for (std::uint64_t &hash : hashes)
+                hash = seed = shmbloom_next_probe(seed);
+            sink = segment.set(hashes);
+        }
+    });
 }
 
 int run(int argc, char **argv) {
@@ -128,11 +159,11 @@ int run(int argc, char **argv) {
         write_lines(argv[2], number(argv[3]));
     else if (what == "hash" && argc == 3)
         std::printf("%.6f\n", hash_lines(argv[2]));
-    else if (what == "blocks" && argc == 5)
-        std::printf("%.6f\n",
-                    set_all(number(argv[2]), std::strtod(argv[3], nullptr), static_cast<unsigned>(number(argv[4]))));
+    else if ((what == "blocks" || what == "set") && argc == 5)
+        std::printf("%.6f\n", (what == "set" ? set_in_bulk : set_words)(number(argv[2]), std::strtod(argv[3], nullptr),
+                                                                        static_cast<unsigned>(number(argv[4]))));
     else {
-        std::fputs("bulk_floor lines FILE KEYS | hash FILE | blocks KEYS FPR THREADS\n", stderr);
+        std::fputs("bulk_floor lines FILE KEYS | hash FILE | blocks KEYS FPR THREADS | set KEYS FPR THREADS\n", stderr);
         return 3;
     }
     return 0;
