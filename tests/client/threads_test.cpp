@@ -31,6 +31,8 @@ TEST(Threads, ReadGatesAndBitsThatAnotherThreadChanges) {
             f.expected = live;
             f.words = words;
             f.shape = shape;
+            f.instructions = shmbloom__best_instructions();
+            shmbloom__choose_lookups(&f);
             while (!done) {
                 const int known = added;
                 for (int key = 0; key < known; key++) {
