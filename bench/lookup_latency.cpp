@@ -1,5 +1,6 @@
-// How long lookups of one process take while something else goes on: lookup_latency RUNTIME_DIR FILTER SECONDS prints the
-// 50th, 99th and 99.9th percentile of 16 lookups that follow each other, in nanoseconds a lookup. Used by durability_bench.
+// How long lookups of one process take while something else goes on: lookup_latency RUNTIME_DIR SECONDS FILTER... prints for
+// each filter the 50th, 99th and 99.9th percentile of 16 lookups that follow each other, in nanoseconds a lookup; of several
+// filters in turn, so that what disturbs one disturbs the other. Used by durability_bench and rebuild_bench.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -28,29 +29,41 @@ double percentile(std::vector<std::uint32_t> &times, double share) {
 } // namespace
 
 int main(int argc, char **argv) {
-    shmbloom_options options{};
-    options.struct_size = sizeof options;
-    shmbloom_filter *filter = nullptr;
-    if (argc != 4 || (options.runtime_dir = argv[1], shmbloom_open(&filter, argv[2], &options)) < 0) {
-        std::fputs("lookup_latency RUNTIME_DIR FILTER SECONDS, of a filter that is there\n", stderr);
+    if (argc < 4) {
+        std::fputs("lookup_latency RUNTIME_DIR SECONDS FILTER...\n", stderr);
         return 3;
     }
-    std::vector<std::uint32_t> times;
-    times.reserve(std::size_t{1} << 26);
-    const std::uint64_t end = now_ns() + std::strtoull(argv[3], nullptr, 10) * 1'000'000'000u;
-    std::uint64_t key = 0x9E3779B97F4A7C15, unverified = 0;
-    for (std::uint64_t before = now_ns(); before < end && times.size() < times.capacity();) {
-        for (unsigned i = 0; i < kTogether; i++) {
-            key = key * 0xD1342543DE82EF95 + 1;
-            unverified += shmbloom_contains(filter, &key, sizeof key) == SHMBLOOM_UNVERIFIED;
+    shmbloom_options options{};
+    options.struct_size = sizeof options;
+    options.runtime_dir = argv[1];
+    struct Measured {
+        shmbloom_filter *filter = nullptr;
+        std::vector<std::uint32_t> times{};
+    };
+    std::vector<Measured> all(static_cast<std::size_t>(argc - 3));
+    for (std::size_t i = 0; i < all.size(); i++) {
+        if (shmbloom_open(&all[i].filter, argv[i + 3], &options) < 0) {
+            std::fprintf(stderr, "lookup_latency: filter '%s' is not there\n", argv[i + 3]);
+            return 3;
         }
-        const std::uint64_t after = now_ns();
-        times.push_back(static_cast<std::uint32_t>(after - before));
-        before = after;
+        all[i].times.reserve((std::size_t{1} << 26) / all.size());
     }
-    std::printf("p50 %.1f p99 %.1f p99.9 %.1f lookups %zu unverified %llu\n", percentile(times, 0.5),
-                percentile(times, 0.99), percentile(times, 0.999), times.size() * kTogether,
-                static_cast<unsigned long long>(unverified));
-    shmbloom_close(filter);
+    const std::uint64_t end = now_ns() + std::strtoull(argv[2], nullptr, 10) * 1'000'000'000u;
+    std::uint64_t key = 0x9E3779B97F4A7C15, unverified = 0;
+    for (std::uint64_t before = now_ns(); before < end && all[0].times.size() < all[0].times.capacity();)
+        for (Measured &one : all) {
+            for (unsigned i = 0; i < kTogether; i++) {
+                key = key * 0xD1342543DE82EF95 + 1;
+                unverified += shmbloom_contains(one.filter, &key, sizeof key) == SHMBLOOM_UNVERIFIED;
+            }
+            const std::uint64_t after = now_ns();
+            one.times.push_back(static_cast<std::uint32_t>(after - before));
+            before = after;
+        }
+    for (Measured &one : all) {
+        std::printf("p50 %.1f p99 %.1f p99.9 %.1f\n", percentile(one.times, 0.5), percentile(one.times, 0.99),
+                    percentile(one.times, 0.999));
+        shmbloom_close(one.filter);
+    }
     return unverified == 0 ? 0 : 1;
 }

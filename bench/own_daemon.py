@@ -72,10 +72,14 @@ class Daemon:
             while left > 0:
                 left -= len(s.recv(left))
 
+    def latencies(self, seconds, *names):
+        """Of lookups in these filters in turn, for each."""
+        lines = subprocess.check_output([f"{self.build}/bench/lookup_latency", self.runtime, str(seconds), *names],
+                                        text=True).splitlines()
+        return [dict(zip(line.split()[::2], map(float, line.split()[1::2]))) for line in lines]
+
     def latency(self, name, seconds):
-        text = subprocess.check_output([f"{self.build}/bench/lookup_latency", self.runtime, name, str(seconds)],
-                                       text=True)
-        return dict(zip(text.split()[::2], map(float, text.split()[1::2])))
+        return self.latencies(seconds, name)[0]
 
 
 def median(values):

@@ -26,7 +26,7 @@ static bool has_avx2(void) {
     unsigned a, b, c, d;
     if (!__get_cpuid(1, &a, &b, &c, &d) || (c & bit_OSXSAVE) == 0 || (c & bit_AVX) == 0 || !are_vectors_kept())
         return false;
-    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & bit_AVX2) != 0 && (b & bit_BMI2) != 0;
+    return (c & bit_POPCNT) != 0 && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & bit_AVX2) != 0 && (b & bit_BMI2) != 0;
 }
 
 /* Asked once: in a virtual machine each cpuid is a call of the host. */

@@ -1,4 +1,4 @@
-/* Many hashes tested in one call, as fast as this processor can. The arithmetic is probe.h's and the answers are equal
+/* Many hashes tested, or set, in one call, as fast as this processor can. The arithmetic is probe.h's and the answers are equal
  * to its bit for bit, whatever is chosen here. For library and daemon.
  *
  *   scalar.c   right everywhere; `classic` key by key
@@ -6,6 +6,7 @@
  *   avx2.h .c  `blocked`, four words at a time
  *   neon.c     the same on arm64
  *   choose.c   what this processor has
+ *   set.c      sets the bits of many hashes; for the daemon only
  */
 #ifndef SHMBLOOM_PROBES_H
 #define SHMBLOOM_PROBES_H
@@ -54,6 +55,15 @@ shmbloom__test_hashes shmbloom__test_scalar, shmbloom__test_staged;
 shmbloom__test_hashes shmbloom__test_avx2_2, shmbloom__test_avx2_3; /* by q */
 #elif defined(__aarch64__)
 shmbloom__test_hashes shmbloom__test_neon_2, shmbloom__test_neon_3;
+#endif
+
+/* Sets the bits of hashes; returns how many were missing. `alone`: nobody else sets bits there meanwhile. */
+typedef uint64_t shmbloom__set_hashes(uint64_t *words, const struct shmbloom_shape *shape, struct shmbloom__hashes hashes,
+                                      bool alone);
+shmbloom__set_hashes *shmbloom__choose_set(enum shmbloom__instructions instructions);
+shmbloom__set_hashes shmbloom__set_scalar;
+#if defined(__x86_64__)
+shmbloom__set_hashes shmbloom__set_bmi2;
 #endif
 
 static inline size_t shmbloom__fetched_count(struct shmbloom__hashes tested, struct shmbloom__hashes next) {

@@ -36,47 +36,6 @@ shmbloom_segment_header make_header(const SegmentIdentity &identity, const geome
     return header;
 }
 
-// As shmbloom_set_word, without a locked instruction: nobody else writes. Readers of anything see whole words all the
-// same.
-std::uint64_t set_word_alone(std::uint64_t *word, std::uint64_t mask) {
-    const std::uint64_t before = shmbloom_load_field(word);
-    __atomic_store_n(word, before | mask, __ATOMIC_RELAXED);
-    return mask & ~before;
-}
-
-// The same for many keys that are mostly new: without a branch that is as often wrong as not when the filter fills, and
-// without a result of the locked instruction, which would make it a loop. Two threads that set one bit at the same moment
-// may both count it.
-std::uint64_t set_word_in_bulk(std::uint64_t *word, std::uint64_t mask) {
-    const std::uint64_t before = shmbloom_load_field(word);
-    __atomic_fetch_or(word, mask, __ATOMIC_RELAXED);
-    return mask & ~before;
-}
-
-template <std::uint32_t q, typename SetWord>
-std::uint32_t set_block(std::uint64_t *block, std::uint64_t hash, const SetWord &set_word) {
-    const auto set = [&]<std::uint32_t g>() {
-        const std::uint64_t field = shmbloom_block_field(hash, g, q);
-        return shmbloom_count_few(set_word(&block[shmbloom_field_word(field, g, q)], shmbloom_field_mask(field, q)), q);
-    };
-    return set.template operator()<0>() + set.template operator()<1>() + set.template operator()<2>() +
-           set.template operator()<3>();
-}
-
-template <typename SetWord>
-std::uint32_t set_bits(std::uint64_t *words, const shmbloom_shape &shape, std::uint64_t hash, const SetWord &set_word) {
-    if (shape.layout == SHMBLOOM_LAYOUT_BLOCKED) {
-        std::uint64_t *const block = words + shmbloom_multiply_high(hash, shape.size) * 8;
-        return shape.probes == 2 ? set_block<2>(block, hash, set_word) : set_block<3>(block, hash, set_word);
-    }
-    std::uint32_t fresh = 0;
-    for (std::uint32_t i = 0; i < shape.probes; i++, hash = shmbloom_next_probe(hash)) {
-        const std::uint64_t bit = shmbloom_multiply_high(hash, shape.size);
-        fresh += set_word(&words[bit / 64], std::uint64_t{1} << bit % 64) != 0;
-    }
-    return fresh;
-}
-
 } // namespace
 
 std::string segment_name(const Uuid &state_uuid, const Uuid &filter_uuid, std::uint64_t generation) {
@@ -88,7 +47,8 @@ std::string segment_name(const Uuid &state_uuid, const Uuid &filter_uuid, std::u
 
 Segment::Segment(const SegmentIdentity &identity, std::unique_ptr<SharedMemory> memory)
     : identity_{identity}, geometry_{geometry::place(identity.shape)}, memory_{std::move(memory)},
-      test_{shmbloom__choose_test(&identity_.shape, shmbloom__best_instructions())} {}
+      test_{shmbloom__choose_test(&identity_.shape, shmbloom__best_instructions())},
+      set_{shmbloom__choose_set(shmbloom__best_instructions())} {}
 
 Segment::Segment(Create, const SegmentIdentity &identity)
     : Segment{identity, nullptr} {
@@ -148,43 +108,27 @@ inline void Segment::prefetch(std::uint64_t hash) const {
         __builtin_prefetch(words() + shmbloom_multiply_high(hash, identity_.shape.size) / 64, 1);
 }
 
-// set(i), each with its lines in the cache.
-template <typename Set>
-void Segment::for_each(std::span<const std::uint64_t> hashes, const Set &set) {
+std::uint64_t Segment::add(std::span<const std::uint64_t> hashes, std::uint8_t *answers) {
     constexpr std::size_t kAhead = 16;
+    std::uint64_t fresh = 0;
     for (std::size_t i = 0; i < std::min(kAhead, hashes.size()); i++)
         prefetch(hashes[i]);
     for (std::size_t i = 0; i < hashes.size(); i++) {
         if (i + kAhead < hashes.size())
             prefetch(hashes[i + kAhead]);
-        set(i);
-    }
-}
-
-std::uint64_t Segment::add(std::span<const std::uint64_t> hashes, std::uint8_t *answers) {
-    std::uint64_t fresh = 0;
-    for_each(hashes, [&](std::size_t i) {
         const std::uint32_t missing = shmbloom_set_bits(words(), &identity_.shape, hashes[i]);
         answers[i] = missing == 0 ? 1 : 0;
         fresh += missing;
-    });
+    }
     return fresh;
 }
 
 std::uint64_t Segment::set(std::span<const std::uint64_t> hashes) {
-    std::uint64_t fresh = 0;
-    for_each(hashes, [&, words = words(), shape = identity_.shape](std::size_t i) {
-        fresh += set_bits(words, shape, hashes[i], set_word_in_bulk);
-    });
-    return fresh;
+    return set_(words(), &identity_.shape, {hashes.data(), hashes.size()}, false);
 }
 
 std::uint64_t Segment::add_alone(std::span<const std::uint64_t> hashes) {
-    std::uint64_t fresh = 0;
-    for_each(hashes, [&, words = words(), shape = identity_.shape](std::size_t i) {
-        fresh += set_bits(words, shape, hashes[i], set_word_alone);
-    });
-    return fresh;
+    return set_(words(), &identity_.shape, {hashes.data(), hashes.size()}, true);
 }
 
 void Segment::contain(std::span<const std::uint64_t> hashes, std::uint8_t *answers) const {

@@ -76,13 +76,12 @@ class Segment {
     shmbloom_segment_header *header() const;
     // Inlined, come what may: gcc 12 takes a function that only prefetches for one without effect.
     [[gnu::always_inline]] void prefetch(std::uint64_t hash) const;
-    template <typename Set>
-    void for_each(std::span<const std::uint64_t> hashes, const Set &set);
 
     SegmentIdentity identity_;
     geometry::Geometry geometry_;
     std::unique_ptr<SharedMemory> memory_;
     shmbloom__test_hashes *test_;
+    shmbloom__set_hashes *set_;
 };
 
 } // namespace shmbloom

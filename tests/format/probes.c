@@ -112,6 +112,44 @@ static void compare_vector(const struct shmbloom_shape *shape, uint64_t hash) {
     free(words);
 }
 
+static void compare_set(const char *what, shmbloom__set_hashes *set, bool alone, const struct shmbloom_shape *shape,
+                        const uint64_t *words, const uint64_t *hashes, size_t count) {
+    const size_t bytes = (size_t)shmbloom_shape_bytes(shape);
+    uint64_t *expected = make_words(shape), *got = make_words(shape);
+    memcpy(expected, words, bytes);
+    memcpy(got, words, bytes);
+    uint64_t expected_fresh = 0;
+    for (size_t i = 0; i < count; i++)
+        expected_fresh += shmbloom_set_bits(expected, shape, hashes[i]);
+    if (set(got, shape, (struct shmbloom__hashes){hashes, count}, alone) != expected_fresh ||
+        memcmp(got, expected, bytes) != 0)
+        fail(what, count);
+    compared += count;
+    free(expected);
+    free(got);
+}
+
+/* Every way to set them, too; as many as come in one call, and a few. */
+static void compare_sets(const struct shmbloom_shape *shape) {
+    enum { MOST = 3000 };
+    static uint64_t hashes[MOST];
+    uint64_t *words = make_words(shape);
+    for (int share = 0; share <= 5; share++)
+        for (size_t count = 0; count <= MOST; count = count * 5 + 1) {
+            fill(words, (size_t)shmbloom_shape_bytes(shape) / 8, share);
+            for (size_t i = 0; i < count; i++)
+                hashes[i] = i % 7 == 3 ? hashes[i / 2] : next_random(); /* some twice */
+            for (int alone = 0; alone <= 1; alone++) {
+                compare_set("set", shmbloom__set_scalar, alone, shape, words, hashes, count);
+#if defined(__x86_64__)
+                if (shmbloom__best_instructions() == SHMBLOOM__AVX2)
+                    compare_set("set with BMI2", shmbloom__set_bmi2, alone, shape, words, hashes, count);
+#endif
+            }
+        }
+    free(words);
+}
+
 static void check_choice(void) {
     const struct shmbloom_shape blocked = {SHMBLOOM_LAYOUT_BLOCKED, 2, 1u << 24}, classic = {SHMBLOOM_LAYOUT_CLASSIC, 7, 1u << 30},
                                 small = {SHMBLOOM_LAYOUT_CLASSIC, 7, 4096};
@@ -132,6 +170,10 @@ int main(void) {
     for (uint32_t q = 2; q <= 3; q++)
         for (uint64_t blocks = 1; blocks <= 10000; blocks *= 100)
             compare_random(&(struct shmbloom_shape){SHMBLOOM_LAYOUT_BLOCKED, q, blocks}, 2000);
+    for (uint32_t q = 2; q <= 3; q++)
+        compare_sets(&(struct shmbloom_shape){SHMBLOOM_LAYOUT_BLOCKED, q, 500});
+    for (uint32_t k = 1; k <= 20; k += 3)
+        compare_sets(&(struct shmbloom_shape){SHMBLOOM_LAYOUT_CLASSIC, k, 30011});
     for (uint32_t k = 1; k <= 30; k++)
         compare_random(&(struct shmbloom_shape){SHMBLOOM_LAYOUT_CLASSIC, k, 9586 + 64 * (uint64_t)k}, 200);
     if (found == 0 || found == compared)
