@@ -116,7 +116,7 @@ int main(int argc, char **argv) {
     static struct world w;
     char how[16], layout[16], wanted[16];
     struct shmbloom_shape shape = {.probes = 0};
-    unsigned long long size;
+    unsigned long long size = 0;
     if (argc != 3 || sscanf(argv[1], "%15[a-z],%15[a-z],%u,%llu,%15[a-z]", how, layout, &shape.probes, &size, wanted) != 5)
         die("usage: hot_paths HOW,LAYOUT,PROBES,SIZE,hit|miss TIMES");
     shape.layout = strcmp(layout, "blocked") == 0 ? SHMBLOOM_LAYOUT_BLOCKED : SHMBLOOM_LAYOUT_CLASSIC;
