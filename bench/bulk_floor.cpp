@@ -1,7 +1,8 @@
 // What a bulk build cannot do without, alone. Used by rebuild_bench.
-//     bulk_floor lines FILE KEYS          writes a text file of so many different lines, the longest of 13 bytes with its end
-//     bulk_floor hash FILE                reads it from the page cache, splits its lines and hashes each: seconds
-//     bulk_floor blocks KEYS FPR THREADS  sets four words each of as many random blocks as there are keys, in new shared
+//     bulk_floor lines FILE KEYS          writes a text file of so many different lines, the longest of 13 bytes with
+//     its end bulk_floor hash FILE                reads it from the page cache, splits its lines and hashes each:
+//     seconds bulk_floor blocks KEYS FPR THREADS  sets four words each of as many random blocks as there are keys, in
+//     new shared
 //                                         memory of a `blocked` filter of that size, mapped in before: seconds
 //     bulk_floor set KEYS FPR THREADS     the bits of as many random hashes, as the daemon sets them in bulk: seconds
 #include <cerrno>

@@ -1,6 +1,7 @@
-// How long lookups of one process take while something else goes on: lookup_latency RUNTIME_DIR SECONDS FILTER... prints for
-// each filter the 50th, 99th and 99.9th percentile of 16 lookups that follow each other, in nanoseconds a lookup; of several
-// filters in turn, so that what disturbs one disturbs the other. Used by durability_bench and rebuild_bench.
+// How long lookups of one process take while something else goes on: lookup_latency RUNTIME_DIR SECONDS FILTER...
+// prints for each filter the 50th, 99th and 99.9th percentile of 16 lookups that follow each other, in nanoseconds a
+// lookup; of several filters in turn, so that what disturbs one disturbs the other. Used by durability_bench and
+// rebuild_bench.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>

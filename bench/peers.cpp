@@ -24,7 +24,9 @@ constexpr std::uint64_t kSetUpTo = 2'000'000;
 // The same hash for all that let one choose.
 struct Hash {
     using is_avalanching = void;
-    std::size_t operator()(const Key &key) const { return shmbloom_hash_bytes(&key, sizeof key, 0, 0x0123456789ABCDEF); }
+    std::size_t operator()(const Key &key) const {
+        return shmbloom_hash_bytes(&key, sizeof key, 0, 0x0123456789ABCDEF);
+    }
 };
 
 class SetPeer : public Peer {
@@ -39,7 +41,9 @@ class SetPeer : public Peer {
         return found;
     }
     // A node: pointer, key; hash kept with it; malloc's own word. And the buckets.
-    double bytes() const override { return static_cast<double>(set_.size()) * 40 + static_cast<double>(set_.bucket_count()) * 8; }
+    double bytes() const override {
+        return static_cast<double>(set_.size()) * 40 + static_cast<double>(set_.bucket_count()) * 8;
+    }
 
   private:
     std::unordered_set<Key, Hash> set_;
@@ -80,11 +84,14 @@ using BoostBlocked = boost::bloom::filter<Key, 1, Block, 0, Hash>;
 void add_boost(std::vector<std::unique_ptr<Peer>> &peers, std::uint64_t n, double p) {
     using namespace boost::bloom;
     if (p >= 5e-3) {
-        peers.push_back(std::make_unique<BoostPeer<BoostBlocked<fast_multiblock32<8>>>>("Boost fast_multiblock32<8>", n, p));
-        peers.push_back(std::make_unique<BoostPeer<BoostBlocked<fast_multiblock64<7>>>>("Boost fast_multiblock64<7>", n, p));
+        peers.push_back(
+            std::make_unique<BoostPeer<BoostBlocked<fast_multiblock32<8>>>>("Boost fast_multiblock32<8>", n, p));
+        peers.push_back(
+            std::make_unique<BoostPeer<BoostBlocked<fast_multiblock64<7>>>>("Boost fast_multiblock64<7>", n, p));
         peers.push_back(std::make_unique<BoostPeer<BoostClassic<7>>>("Boost classic, k = 7", n, p));
     } else {
-        peers.push_back(std::make_unique<BoostPeer<BoostBlocked<fast_multiblock64<8>>>>("Boost fast_multiblock64<8>", n, p));
+        peers.push_back(
+            std::make_unique<BoostPeer<BoostBlocked<fast_multiblock64<8>>>>("Boost fast_multiblock64<8>", n, p));
         if (p >= 5e-4)
             peers.push_back(std::make_unique<BoostPeer<BoostClassic<10>>>("Boost classic, k = 10", n, p));
         else

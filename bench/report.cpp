@@ -60,14 +60,15 @@ double huge_page_share(const std::string &name) {
 }
 
 void print_table(const Report &report) {
-    std::printf("%-34s %10s %-8s %8s %8s %8s  %7s %7s %7s  %9s %8s %6s\n", "ns an operation", "keys", "layout", "median",
-                "10 %", "90 %", "x lines", "10 %", "90 %", "fpr", "bits/key", "huge");
+    std::printf("%-34s %10s %-8s %8s %8s %8s  %7s %7s %7s  %9s %8s %6s\n", "ns an operation", "keys", "layout",
+                "median", "10 %", "90 %", "x lines", "10 %", "90 %", "fpr", "bits/key", "huge");
     for (const Row &row : report.rows)
         std::printf("%-34s %10s %-8s %8.2f %8.2f %8.2f  %7s %7s %7s  %9s %8s %6s\n", row.what.c_str(),
                     row.keys > 0 ? cell("%.0f", static_cast<double>(row.keys)).c_str() : "", row.layout.c_str(),
                     row.ns.median, row.ns.low, row.ns.high, cell("%.2f", row.to_base.median).c_str(),
-                    cell("%.2f", row.to_base.low).c_str(), cell("%.2f", row.to_base.high).c_str(), cell("%.5f", row.fpr).c_str(),
-                    cell("%.2f", row.bits_per_key).c_str(), cell("%.2f", row.huge_page_share).c_str());
+                    cell("%.2f", row.to_base.low).c_str(), cell("%.2f", row.to_base.high).c_str(),
+                    cell("%.5f", row.fpr).c_str(), cell("%.2f", row.bits_per_key).c_str(),
+                    cell("%.2f", row.huge_page_share).c_str());
     std::printf("\n%u rounds of %zu operations, seed %llu. The same twice: ratio %.3f (%.3f to %.3f).\n", report.rounds,
                 report.batch, static_cast<unsigned long long>(report.seed), report.again.median, report.again.low,
                 report.again.high);

@@ -1,5 +1,6 @@
 // One client of a server that speaks the protocol of Redis, over its Unix socket, by hiredis:
-//     socket_lookups SOCKET COMMAND NAME BATCH PIPELINE SECONDS KEYS    prints nanoseconds a key: COMMAND NAME KEY..., with
+//     socket_lookups SOCKET COMMAND NAME BATCH PIPELINE SECONDS KEYS    prints nanoseconds a key: COMMAND NAME KEY...,
+//     with
 //                                                                       BATCH keys each and PIPELINE of them under way
 //     socket_lookups SOCKET COMMAND NAME fill KEYS                      the numbers below KEYS, by COMMAND NAME KEY...
 // Keys are numbers below twice KEYS: half are there. Used by process_bench.
@@ -98,8 +99,9 @@ int run(int argc, char **argv) {
     if (argc == 6)
         fill(client, std::strtoull(argv[5], nullptr, 10));
     else
-        std::printf("ns %.3f\n", measure(client, std::strtoull(argv[4], nullptr, 10), std::strtoull(argv[5], nullptr, 10),
-                                         std::strtod(argv[6], nullptr), std::strtoull(argv[7], nullptr, 10)));
+        std::printf("ns %.3f\n",
+                    measure(client, std::strtoull(argv[4], nullptr, 10), std::strtoull(argv[5], nullptr, 10),
+                            std::strtod(argv[6], nullptr), std::strtoull(argv[7], nullptr, 10)));
     return 0;
 }
 

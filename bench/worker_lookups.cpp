@@ -1,6 +1,7 @@
 // A worker that does nothing but look keys up: worker_lookups RUNTIME_DIR FILTER BATCH SECONDS START KEYS. BATCH 1 is
-// shmbloom_contains, any other shmbloom_contains_many. START: when all workers begin, seconds of CLOCK_MONOTONIC. Keys are
-// numbers below twice KEYS: half are there. Prints nanoseconds a key, by the clock and of CPU time. Used by process_bench.
+// shmbloom_contains, any other shmbloom_contains_many. START: when all workers begin, seconds of CLOCK_MONOTONIC. Keys
+// are numbers below twice KEYS: half are there. Prints nanoseconds a key, by the clock and of CPU time. Used by
+// process_bench.
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>

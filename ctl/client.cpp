@@ -47,7 +47,8 @@ Failure cannot_connect(int r, const Listing &place) {
     if (r == -EACCES || r == -EPERM)
         failure.text = "may not use the daemon's socket in '" + place.runtime_dir + "': not in the daemon's group";
     else if (r == -ETIMEDOUT || r == -EAGAIN) // it listens
-        failure = {Exit::unreachable, "the daemon in '" + place.runtime_dir + "' is there and does not answer", word::kHung};
+        failure = {Exit::unreachable, "the daemon in '" + place.runtime_dir + "' is there and does not answer",
+                   word::kHung};
     else if (!place.is_daemon_running())
         failure = {Exit::unreachable, "daemon not running, heartbeat stopped " + format_age(place.heartbeat_age_ms) +
                                           " ago (" + place.runtime_dir + ")"};

@@ -58,8 +58,9 @@ GenerationLine growth_line(const Generations &generations, const Filling &fillin
 }
 
 GenerationLine incomplete_line(const Where &where, const std::string &name) {
-    return {"its hash list is incomplete, since keys came in without their hashes (import, rollback --union, a load that was cut off), or one of its files is lost: it cannot grow", "ended by",
-            command_line(where, "rebuild " + name + " --exec -- CMD...")};
+    return {
+        "its hash list is incomplete, since keys came in without their hashes (import, rollback --union, a load that was cut off), or one of its files is lost: it cannot grow",
+        "ended by", command_line(where, "rebuild " + name + " --exec -- CMD...")};
 }
 
 GenerationLine refusing_line(const Where &where, const std::string &name, const Filling &filling) {

@@ -144,9 +144,9 @@ class Rebuild {
         if (const Failure *failure = failure_of(begun))
             return *failure;
         begun_ = std::get<Reply>(begun);
-        print("generation " + begun_.field("generation") + " is built beside it: " +
-              format_count(count_of(begun_, "capacity")) + " keys at rate " + rate_of(begun_) + ", " +
-              format_bytes(count_of(begun_, "memory_bytes")) + "\n" +
+        print("generation " + begun_.field("generation") +
+              " is built beside it: " + format_count(count_of(begun_, "capacity")) + " keys at rate " +
+              rate_of(begun_) + ", " + format_bytes(count_of(begun_, "memory_bytes")) + "\n" +
               (has_journal() ? "every add from LSN " + begun_.field("since_lsn") + " on goes in too (an overlap of " +
                                    format_age(count_of(begun_, "overlap") * 1000) + ")\n"
                              : "every add from now on goes in too\n"));

@@ -109,7 +109,8 @@ static int check_filter(const shmbloom_filter *f, const struct shmbloom__keys *k
 
 /* Block by block, each hashed behind a look at both gates: a switch or a doubt counts from the next block on, and so
  * does its end. What is hashed by then is tested in the segment that the gates vouched for. */
-static int look_blocks_up(shmbloom_filter *f, const struct shmbloom__keys *keys, uint64_t hash_domain, uint8_t *answers) {
+static int look_blocks_up(shmbloom_filter *f, const struct shmbloom__keys *keys, uint64_t hash_domain,
+                          uint8_t *answers) {
     struct hashed blocks[2];
     int error = 0;
     blocks[0].count = blocks[1].count = 0;

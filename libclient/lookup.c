@@ -156,7 +156,8 @@ int shmbloom__hash_u64(const struct shmbloom__hashing *hashing, uint64_t key, ui
     return 0;
 }
 
-__attribute__((cold)) int shmbloom__hash_text(const struct shmbloom__hashing *hashing, const void *text, size_t len, uint64_t *ret) {
+__attribute__((cold)) int shmbloom__hash_text(const struct shmbloom__hashing *hashing, const void *text, size_t len,
+                                              uint64_t *ret) {
     uint64_t number;
     if (hashing->key_type != SHMBLOOM_KEY_TYPE_U64)
         return shmbloom__hash(hashing, text, len, ret);

@@ -10,7 +10,8 @@ SHMBLOOM__TARGET_AVX2 static inline int test(const shmbloom_filter *f, uint64_t 
     return f->shape.probes == 2 ? shmbloom__test_block_avx2(block, 2, hash) : shmbloom__test_block_avx2(block, 3, hash);
 }
 
-SHMBLOOM__TARGET_AVX2 static __attribute__((noinline)) int look_up_longer(shmbloom_filter *f, const void *key, size_t len) {
+SHMBLOOM__TARGET_AVX2 static __attribute__((noinline)) int look_up_longer(shmbloom_filter *f, const void *key,
+                                                                          size_t len) {
     return shmbloom__count(f, test(f, shmbloom__hash_plain(key, len, f->hashing.seed)));
 }
 

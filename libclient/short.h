@@ -16,8 +16,8 @@ SHMBLOOM__INLINE int shmbloom__count(shmbloom_filter *f, int found) {
 }
 
 /* For handles whose segment has such keys, without normalization, and which do not withhold. `test` is a constant, and
- * so is `longer`, which looks up what is longer than short, behind the same look at the gates; a function of its own, so
- * that this one needs no stack. */
+ * so is `longer`, which looks up what is longer than short, behind the same look at the gates; a function of its own,
+ * so that this one needs no stack. */
 SHMBLOOM__INLINE int shmbloom__look_up_short(shmbloom_filter *f, const void *key, size_t len, shmbloom__test_hash *test,
                                              int (*longer)(shmbloom_filter *f, const void *key, size_t len)) {
     if (!SHMBLOOM__LIKELY(shmbloom__is_live(f)) || !SHMBLOOM__LIKELY(len - 1 < SHMBLOOM_KEY_MAX_BYTES) ||

@@ -7,8 +7,9 @@ SHMBLOOM__TARGET_AVX2 static inline int test_one(const uint64_t *words, uint64_t
     return shmbloom__test_block_avx2(words + shmbloom_multiply_high(hash, blocks) * 8, q, hash);
 }
 
-SHMBLOOM__TARGET_AVX2 static inline size_t test(const uint64_t *words, uint64_t blocks, uint32_t q, struct shmbloom__hashes tested,
-                          uint8_t *answers, struct shmbloom__hashes next) {
+SHMBLOOM__TARGET_AVX2 static inline size_t test(const uint64_t *words, uint64_t blocks, uint32_t q,
+                                                struct shmbloom__hashes tested, uint8_t *answers,
+                                                struct shmbloom__hashes next) {
     const size_t fetched = shmbloom__fetched_count(tested, next);
     size_t found_count = 0, i = 0;
     for (; i < fetched; i++) {
@@ -21,12 +22,14 @@ SHMBLOOM__TARGET_AVX2 static inline size_t test(const uint64_t *words, uint64_t 
 }
 
 SHMBLOOM__TARGET_AVX2 size_t shmbloom__test_avx2_2(const uint64_t *words, const struct shmbloom_shape *shape,
-                             struct shmbloom__hashes tested, uint8_t *answers, struct shmbloom__hashes next) {
+                                                   struct shmbloom__hashes tested, uint8_t *answers,
+                                                   struct shmbloom__hashes next) {
     return test(words, shape->size, 2, tested, answers, next);
 }
 
 SHMBLOOM__TARGET_AVX2 size_t shmbloom__test_avx2_3(const uint64_t *words, const struct shmbloom_shape *shape,
-                             struct shmbloom__hashes tested, uint8_t *answers, struct shmbloom__hashes next) {
+                                                   struct shmbloom__hashes tested, uint8_t *answers,
+                                                   struct shmbloom__hashes next) {
     return test(words, shape->size, 3, tested, answers, next);
 }
 #else

@@ -26,7 +26,8 @@ static bool has_avx2(void) {
     unsigned a, b, c, d;
     if (!__get_cpuid(1, &a, &b, &c, &d) || (c & bit_OSXSAVE) == 0 || (c & bit_AVX) == 0 || !are_vectors_kept())
         return false;
-    return (c & bit_POPCNT) != 0 && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & bit_AVX2) != 0 && (b & bit_BMI2) != 0;
+    return (c & bit_POPCNT) != 0 && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & bit_AVX2) != 0 &&
+           (b & bit_BMI2) != 0;
 }
 
 /* Asked once: in a virtual machine each cpuid is a call of the host. */
@@ -53,7 +54,8 @@ enum shmbloom__instructions shmbloom__best_instructions(void) {
 #endif
 }
 
-shmbloom__test_hashes *shmbloom__choose_test(const struct shmbloom_shape *shape, enum shmbloom__instructions instructions) {
+shmbloom__test_hashes *shmbloom__choose_test(const struct shmbloom_shape *shape,
+                                             enum shmbloom__instructions instructions) {
     if (shape->layout != SHMBLOOM_LAYOUT_BLOCKED)
         return shmbloom__is_near(shape) ? shmbloom__test_scalar : shmbloom__test_staged;
 #if defined(__x86_64__)

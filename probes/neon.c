@@ -48,13 +48,13 @@ static inline size_t test(const uint64_t *words, uint64_t blocks, uint32_t q, st
     return found_count;
 }
 
-size_t shmbloom__test_neon_2(const uint64_t *words, const struct shmbloom_shape *shape,
-                             struct shmbloom__hashes tested, uint8_t *answers, struct shmbloom__hashes next) {
+size_t shmbloom__test_neon_2(const uint64_t *words, const struct shmbloom_shape *shape, struct shmbloom__hashes tested,
+                             uint8_t *answers, struct shmbloom__hashes next) {
     return test(words, shape->size, 2, tested, answers, next);
 }
 
-size_t shmbloom__test_neon_3(const uint64_t *words, const struct shmbloom_shape *shape,
-                             struct shmbloom__hashes tested, uint8_t *answers, struct shmbloom__hashes next) {
+size_t shmbloom__test_neon_3(const uint64_t *words, const struct shmbloom_shape *shape, struct shmbloom__hashes tested,
+                             uint8_t *answers, struct shmbloom__hashes next) {
     return test(words, shape->size, 3, tested, answers, next);
 }
 #else

@@ -1,5 +1,5 @@
-/* Many hashes tested, or set, in one call, as fast as this processor can. The arithmetic is probe.h's and the answers are equal
- * to its bit for bit, whatever is chosen here. For library and daemon.
+/* Many hashes tested, or set, in one call, as fast as this processor can. The arithmetic is probe.h's and the answers
+ * are equal to its bit for bit, whatever is chosen here. For library and daemon.
  *
  *   scalar.c   right everywhere; `classic` key by key
  *   classic.c  `classic` in stages, for filters that the cache does not hold
@@ -48,7 +48,8 @@ static inline bool shmbloom__is_near(const struct shmbloom_shape *shape) {
 }
 
 /* What tests hashes of this shape with these instructions, of which the processor must be capable. */
-shmbloom__test_hashes *shmbloom__choose_test(const struct shmbloom_shape *shape, enum shmbloom__instructions instructions);
+shmbloom__test_hashes *shmbloom__choose_test(const struct shmbloom_shape *shape,
+                                             enum shmbloom__instructions instructions);
 
 shmbloom__test_hashes shmbloom__test_scalar, shmbloom__test_staged;
 #if defined(__x86_64__)
@@ -58,8 +59,8 @@ shmbloom__test_hashes shmbloom__test_neon_2, shmbloom__test_neon_3;
 #endif
 
 /* Sets the bits of hashes; returns how many were missing. `alone`: nobody else sets bits there meanwhile. */
-typedef uint64_t shmbloom__set_hashes(uint64_t *words, const struct shmbloom_shape *shape, struct shmbloom__hashes hashes,
-                                      bool alone);
+typedef uint64_t shmbloom__set_hashes(uint64_t *words, const struct shmbloom_shape *shape,
+                                      struct shmbloom__hashes hashes, bool alone);
 shmbloom__set_hashes *shmbloom__choose_set(enum shmbloom__instructions instructions);
 shmbloom__set_hashes shmbloom__set_scalar;
 #if defined(__x86_64__)
@@ -76,7 +77,8 @@ static inline size_t shmbloom__fetched_count(struct shmbloom__hashes tested, str
 
 /* The first line that a test of this hash reads: the only one of a blocked filter, and enough for half of the absent
  * keys of a classic one. */
-SHMBLOOM__FETCHING void shmbloom__fetch_first(const uint64_t *words, const struct shmbloom_shape *shape, uint64_t hash) {
+SHMBLOOM__FETCHING void shmbloom__fetch_first(const uint64_t *words, const struct shmbloom_shape *shape,
+                                              uint64_t hash) {
     const uint64_t at = shmbloom_multiply_high(hash, shape->size);
     __builtin_prefetch(words + (shape->layout == SHMBLOOM_LAYOUT_BLOCKED ? at * 8 : at / 64));
 }

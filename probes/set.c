@@ -1,6 +1,6 @@
-/* Bits of many hashes, set in one call: for who brings keys that are mostly new. Lines are fetched ahead, no branch is as
- * often guessed wrong as right when the filter fills, and the locked instruction has no result, which would make it a loop.
- * Two threads that set one bit at the same moment may both count it. */
+/* Bits of many hashes, set in one call: for who brings keys that are mostly new. Lines are fetched ahead, no branch is
+ * as often guessed wrong as right when the filter fills, and the locked instruction has no result, which would make it
+ * a loop. Two threads that set one bit at the same moment may both count it. */
 #include "probes.h"
 
 #define INLINE static inline __attribute__((always_inline))
@@ -73,7 +73,8 @@ INLINE uint64_t set_all(uint64_t *words, struct shmbloom_shape shape, struct shm
 INLINE uint64_t set_shaped(uint64_t *words, const struct shmbloom_shape *shape, struct shmbloom__hashes hashes,
                            struct way way) {
     if (shape->layout != SHMBLOOM_LAYOUT_BLOCKED)
-        return set_all(words, (struct shmbloom_shape){SHMBLOOM_LAYOUT_CLASSIC, shape->probes, shape->size}, hashes, way);
+        return set_all(words, (struct shmbloom_shape){SHMBLOOM_LAYOUT_CLASSIC, shape->probes, shape->size}, hashes,
+                       way);
     return shape->probes == 2
                ? set_all(words, (struct shmbloom_shape){SHMBLOOM_LAYOUT_BLOCKED, 2, shape->size}, hashes, way)
                : set_all(words, (struct shmbloom_shape){SHMBLOOM_LAYOUT_BLOCKED, 3, shape->size}, hashes, way);

@@ -20,8 +20,8 @@ struct JournalPlace {
 };
 
 // Hands over every add with an LSN from `from` to below `to`, and maybe some of around; all below `to` must be written.
-// Returns why not all of them may be there, or "". `is_logged`: adds were acknowledged before they were synced, so those that
-// a failed sync left behind count too. On any thread.
+// Returns why not all of them may be there, or "". `is_logged`: adds were acknowledged before they were synced, so
+// those that a failed sync left behind count too. On any thread.
 std::string replay_adds(const JournalPlace &journal, std::uint64_t filter_number, Lsn from, Lsn to, bool is_logged,
                         const std::function<void(std::span<const std::uint64_t>)> &use);
 

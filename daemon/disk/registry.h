@@ -161,7 +161,7 @@ struct Registry {
     std::uint64_t seed = 0;
     std::uint64_t domain = 0;
     Uuid boot;
-    std::uint64_t boot_at = 0;     // unix seconds of that boot, as the wall clock told it last
+    std::uint64_t boot_at = 0;      // unix seconds of that boot, as the wall clock told it last
     std::uint64_t clock_set_at = 0; // unix seconds: times written before may be too early; 0: not set forward in it
     bool clean_stop = false;
     ControlRecord control;

@@ -239,7 +239,8 @@ Registry decode_content(const Json &json, std::uint64_t format) {
 
 // A damaged byte shall not go into a log as it is.
 static std::string printable(std::string text) {
-    std::ranges::replace_if(text, [](char c) { return c < ' ' || c > '~'; }, '?');
+    std::ranges::replace_if(
+        text, [](char c) { return c < ' ' || c > '~'; }, '?');
     return text;
 }
 
@@ -262,7 +263,8 @@ Registry decode_registry(std::string_view text, const std::string &path) {
         }
         newer = text_at(file, "writer");
     } catch (const std::exception &error) { // Json's or a Refusal
-        throw Refusal{"the registry '" + path + "' cannot be used: " + printable(error.what()) + "; put a good copy of this very file "
+        throw Refusal{"the registry '" + path + "' cannot be used: " + printable(error.what()) +
+                      "; put a good copy of this very file "
                       "back, or start over with an empty state folder and load every filter again"};
     }
     throw Refusal{"the registry '" + path + "' cannot be used: it was written by a newer shmbloomd (" + newer +

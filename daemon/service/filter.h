@@ -57,8 +57,8 @@ class Filter {
     std::uint64_t no_look_before = 0; // seconds of the boot clock
     bool listing = false;        // its hash list is being written
     std::uint64_t listed_at = 0, no_listing_before = 0; // seconds of the boot clock
-    std::string list_trouble;     // as last said; "": none
-    unsigned list_unreadable = 0; // times in a row
+    std::string list_trouble;                           // as last said; "": none
+    unsigned list_unreadable = 0;                       // times in a row
 
     // The one that the record describes: while a switch waits for the registry, the build's.
     const std::shared_ptr<Segment> &recorded_segment() const;

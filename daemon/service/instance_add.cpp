@@ -82,17 +82,18 @@ std::optional<Failure> Instance::full_refusal(const Filter &filter, std::span<co
     if (record.when_full != WhenFull::refuse)
         return std::nullopt;
     // What is estimated may be off by a little: a batch that just fits shall not be refused for that.
-    const std::uint64_t keys = filter.estimate_now(), room = record.capacity + (hashes.size() > 1 ? record.capacity / 100 : 0);
+    const std::uint64_t keys = filter.estimate_now(),
+                        room = record.capacity + (hashes.size() > 1 ? record.capacity / 100 : 0);
     if (keys + hashes.size() <= room)
         return std::nullopt;
     const std::uint64_t fresh = filter.fresh(hashes);
     if (fresh == 0 || keys + fresh <= room)
         return std::nullopt;
-    return Failure{"FULL", "filter '" + record.name + "' has no room for " + std::to_string(fresh) +
-                               " new keys: it holds about " + std::to_string(keys) + " of the " +
-                               std::to_string(record.capacity) +
-                               " keys that it was made for, and was created with --when-full refuse; rebuild it from its "
-                               "source with a larger --capacity"};
+    return Failure{
+        "FULL", "filter '" + record.name + "' has no room for " + std::to_string(fresh) + " new keys: it holds about " +
+                    std::to_string(keys) + " of the " + std::to_string(record.capacity) +
+                    " keys that it was made for, and was created with --when-full refuse; rebuild it from its "
+                    "source with a larger --capacity"};
 }
 
 void Instance::acknowledge(const FilterPtr &filter, std::uint64_t session, std::string answers, std::size_t added,

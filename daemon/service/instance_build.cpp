@@ -6,7 +6,6 @@
 
 #include "service/call_once.h"
 #include "service/disk_failure.h"
-#include "service/disk_failure.h"
 #include "service/instance.h"
 #include "service/names.h"
 #include "sys/clock.h"

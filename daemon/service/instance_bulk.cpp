@@ -28,10 +28,9 @@ void Instance::bulk(std::uint64_t session, std::string_view name, std::uint64_t 
     if (is_warming && !filter->build && !filter->changing && !add_refusal(*filter)) {
         // Of one that is to refuse when it is full: first what is being set, so that it is counted.
         if (filter->record.when_full == WhenFull::refuse && filter->bulk_jobs != 0)
-            return filter->after_bulk.push_back([this, session, name = std::string{name}, hash_domain,
-                                                 hashes = std::move(hashes), done = std::move(done)] {
-                bulk(session, name, hash_domain, hashes, done);
-            });
+            return filter->after_bulk.push_back(
+                [this, session, name = std::string{name}, hash_domain, hashes = std::move(hashes),
+                 done = std::move(done)] { bulk(session, name, hash_domain, hashes, done); });
         if (filter->record.is_journalled() && !filter->bulk_noted)
             return note_bulk(filter, session, hash_domain, std::move(hashes), std::move(done));
         return bulk_into_filter(filter, session, std::move(hashes), std::move(done));
@@ -118,8 +117,8 @@ void Instance::bulk_into_filter(const FilterPtr &filter, std::uint64_t session, 
     when_room(list, count, std::move(done));
 }
 
-// A snapshot without it is not restored, and neither an older source nor a generation of before takes its place without a
-// word.
+// A snapshot without it is not restored, and neither an older source nor a generation of before takes its place without
+// a word.
 void Instance::count_bulk_act(FilterRecord &record, std::uint64_t source_begun) const {
     record.bulk_acts++;
     record.bulk_at = std::max(record.bulk_at, std::min(source_begun, unix_seconds())); // another machine may be ahead

@@ -103,8 +103,10 @@ void Instance::declare_live(std::string_view name, std::optional<std::uint64_t> 
             return done(being_changed(filter->record.name));
         if (error.empty())
             return end_doubts(filter, ended & filter->record.doubt_bits(), done);
-        done(Failure{"IO", "filter '" + filter->record.name + "' stays in doubt until a full snapshot has what its loads "
-                           "brought, and that failed: " + error});
+        done(Failure{"IO", "filter '" + filter->record.name +
+                               "' stays in doubt until a full snapshot has what its loads "
+                               "brought, and that failed: " +
+                               error});
     });
 }
 

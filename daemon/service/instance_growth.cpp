@@ -79,7 +79,8 @@ std::optional<Failure> Instance::plan_growth(const Filter &filter, std::optional
                                     "'shmbloomctl rebuild " +
                                     record.name + "' from its source makes the list whole"};
     if (record.bulk_unkept)
-        return Failure{"RANGE", "a load of " + name + " was cut off, and nobody has the hashes of what it brought; load it again to "
+        return Failure{"RANGE", "a load of " + name +
+                                    " was cut off, and nobody has the hashes of what it brought; load it again to "
                                     "its end, or rebuild it, and it grows"};
     build.capacity = capacity.value_or(grown_capacity(record, keys));
     if (build.capacity <= record.capacity)

@@ -14,8 +14,8 @@ namespace {
 constexpr std::uint64_t kKeptInJournal = (std::uint64_t{32} << 20) / 8; // LSNs of the instance
 constexpr std::size_t kFilesMax = 8;
 constexpr std::uint64_t kDuplicatesAllowed = 1'000'000;
-constexpr std::uint64_t kPause_s = 10;        // after something went wrong
-constexpr unsigned kUnreadableMax = 3;        // in a row; a read error may pass
+constexpr std::uint64_t kPause_s = 10; // after something went wrong
+constexpr unsigned kUnreadableMax = 3; // in a row; a read error may pass
 
 std::uint64_t hashes_in(const std::vector<HashFileRecord> &files) {
     std::uint64_t sum = 0;
@@ -114,7 +114,8 @@ bool Instance::is_list_of(const FilterPtr &filter, std::uint64_t lineage) const 
 
 // Says so, once each. What cannot be read again and again is lost: the list is incomplete, and neither the journal nor
 // anything else is kept for it any more.
-bool Instance::is_list_in_trouble(const FilterPtr &filter, const std::string &unreadable, const std::string &unwritten) {
+bool Instance::is_list_in_trouble(const FilterPtr &filter, const std::string &unreadable,
+                                  const std::string &unwritten) {
     if (unreadable.empty() && unwritten.empty()) {
         filter->list_trouble.clear();
         filter->list_unreadable = 0;
@@ -132,7 +133,8 @@ bool Instance::is_list_in_trouble(const FilterPtr &filter, const std::string &un
     // Whatever file it is this time.
     const std::string trouble = unwritten.empty() ? "cannot be read" : "cannot be written";
     if (std::exchange(filter->list_trouble, trouble) != trouble)
-        log::error(name + " " + trouble + ": " + (unwritten.empty() ? unreadable : unwritten) + "; this is tried again, and nothing is lost until then");
+        log::error(name + " " + trouble + ": " + (unwritten.empty() ? unreadable : unwritten) +
+                   "; this is tried again, and nothing is lost until then");
     return true;
 }
 
@@ -163,7 +165,8 @@ void Instance::compact(const FilterPtr &filter) {
     });
 }
 
-void Instance::compacted(const FilterPtr &filter, const std::vector<HashFileRecord> &replaced, const HashFileRecord &file) {
+void Instance::compacted(const FilterPtr &filter, const std::vector<HashFileRecord> &replaced,
+                         const HashFileRecord &file) {
     std::vector<HashFileRecord> &files = filter->record.hash_list.files;
     std::erase_if(files, [&](const HashFileRecord &old) { return std::ranges::find(replaced, old) != replaced.end(); });
     files.insert(files.begin(), file);

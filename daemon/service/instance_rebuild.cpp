@@ -91,27 +91,31 @@ std::optional<Failure> Instance::plan_replay(const Filter &filter, const Rebuild
     // What came before the filter need not be there.
     build.replay_from = std::max(from.value_or(0), record.created);
     if (build.replay_from < kept_from)
-        return Failure{"RANGE", "the journal does not reach back to an overlap before the source's beginning" +
-                                (registry_.journal.trimmed_until == 0
-                                     ? std::string{}
-                                     : ", but to " + time_text(registry_.journal.trimmed_until)) +
-                                ": adds of then would be missing. Take a source that begins later, or a shorter --overlap; or keep more: "
-                                "shmbloomd --journal-retention and --journal-limit"};
+        return Failure{
+            "RANGE",
+            "the journal does not reach back to an overlap before the source's beginning" +
+                (registry_.journal.trimmed_until == 0 ? std::string{}
+                                                      : ", but to " + time_text(registry_.journal.trimmed_until)) +
+                ": adds of then would be missing. Take a source that begins later, or a shorter --overlap; or keep more: "
+                "shmbloomd --journal-retention and --journal-limit"};
     return std::nullopt;
 }
 
 // What was loaded in bulk or imported is not in the journal: a source that began before may not have it.
-std::optional<Failure> Instance::plan_bulk(const Filter &filter, const RebuildRequest &request, const Build &build) const {
+std::optional<Failure> Instance::plan_bulk(const Filter &filter, const RebuildRequest &request,
+                                           const Build &build) const {
     const FilterRecord &record = filter.record;
     // The same LSN may have been noted before or after.
-    const bool is_before = request.since_lsn ? *request.since_lsn <= record.bulk_lsn : build.source_begun < record.bulk_at;
+    const bool is_before =
+        request.since_lsn ? *request.since_lsn <= record.bulk_lsn : build.source_begun < record.bulk_at;
     if (record.bulk_at == 0 || !is_before)
         return std::nullopt;
-    return Failure{"RANGE", "keys were loaded or imported into filter '" + record.name + "' from a source that began at " +
-                                time_text(record.bulk_at) +
-                                ", later than this one, and they are not in the journal: a rebuild would lose them. Take a "
-                                "source that began later" +
-                                (request.since_lsn ? "; if it did, say so by a duration (--since 10m, SINCE-SECONDS)" : "")};
+    return Failure{"RANGE",
+                   "keys were loaded or imported into filter '" + record.name + "' from a source that began at " +
+                       time_text(record.bulk_at) +
+                       ", later than this one, and they are not in the journal: a rebuild would lose them. Take a "
+                       "source that began later" +
+                       (request.since_lsn ? "; if it did, say so by a duration (--since 10m, SINCE-SECONDS)" : "")};
 }
 
 // Doubts that the good end clears: `warming`, and that adds were lost, if the source began late enough to have them.
@@ -151,7 +155,8 @@ std::optional<Failure> Instance::may_build(const Filter &filter) const {
     if (filter.build)
         return is_being_built(filter);
     if (filter.is_making_memory())
-        return Failure{"BUSY", "the memory of a build of filter '" + name + "' that was stopped is still being made; try again"};
+        return Failure{"BUSY", "the memory of a build of filter '" + name +
+                                   "' that was stopped is still being made; try again"};
     if (!filter.segment)
         return Failure{"NOMEM", "filter '" + name + "' has no memory for its bits; make room and restart shmbloomd"};
     if (const auto refused = registry_.adds_refused.find(name); refused != registry_.adds_refused.end())
@@ -201,11 +206,12 @@ void Instance::rebuild(std::uint64_t session, const std::string &by, const Filte
         if (!request.since_lsn && !request.since_s) {
             const std::uint64_t now = unix_seconds();
             if (identity.source_begun == 0 || identity.source_begun > now)
-                return done(Failure{"RANGE", std::string{identity.source_begun == 0
-                                                             ? "the snapshot does not say when its source began"
-                                                             : "the snapshot's source began in the future by this "
-                                                               "machine's clock"} +
-                                                 "; say --since LSN or DURATION (SINCE, SINCE-SECONDS): how long ago it did"});
+                return done(
+                    Failure{"RANGE", std::string{identity.source_begun == 0
+                                                     ? "the snapshot does not say when its source began"
+                                                     : "the snapshot's source began in the future by this "
+                                                       "machine's clock"} +
+                                         "; say --since LSN or DURATION (SINCE, SINCE-SECONDS): how long ago it did"});
             request.since_s = now - identity.source_begun;
         }
         build->capacity = identity.capacity;
@@ -287,8 +293,9 @@ std::optional<Failure> Instance::rebuild_refusal(const Filter &filter, const Bui
     const std::uint64_t room = build.capacity + build.capacity / 50; // what is estimated may be off by a little
     if (filter.record.when_full == WhenFull::refuse && build.estimated_keys() > room)
         return nothing_changed("FULL", "the new generation has about " + std::to_string(build.estimated_keys()) +
-                                           " keys and was made for " + std::to_string(build.capacity) + ", and filter '" +
-                                           filter.record.name + "' was created with --when-full refuse; say a larger --capacity");
+                                           " keys and was made for " + std::to_string(build.capacity) +
+                                           ", and filter '" + filter.record.name +
+                                           "' was created with --when-full refuse; say a larger --capacity");
     std::string missing;
     std::size_t count = 0;
     for (std::size_t i = 0; i < build.must_contain.size(); i++)

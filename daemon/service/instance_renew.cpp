@@ -7,8 +7,7 @@
 namespace shmbloom {
 
 void Instance::notice_lost_name(const FilterPtr &filter) {
-    if (!filter->segment || filter->changing || filter->build || filter->is_making_memory() ||
-        filter->bulk_jobs != 0 ||
+    if (!filter->segment || filter->changing || filter->build || filter->is_making_memory() || filter->bulk_jobs != 0 ||
         unix_seconds() < filter->no_renewal_before)
         return;
     std::optional<FileId> found;

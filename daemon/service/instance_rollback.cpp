@@ -24,9 +24,10 @@ void Instance::rollback(const std::string &name, bool with_present, const std::s
                                          "' has another geometry than the present one, so they cannot be united; roll back "
                                          "without --union (UNION), or rebuild"});
     if (previous.bulk_since && !with_present)
-        return done(Failure{"RANGE", "keys were loaded or imported into filter '" + name +
-                                         "' since its last switch: a rollback would lose them; say --union (UNION), which keeps "
-                                         "the present bits too, or rebuild"});
+        return done(Failure{"RANGE",
+                            "keys were loaded or imported into filter '" + name +
+                                "' since its last switch: a rollback would lose them; say --union (UNION), which keeps "
+                                "the present bits too, or rebuild"});
     const BuildPtr build = new_build(*filter, Build::Kind::rollback, by);
     build->capacity = previous.capacity;
     build->fpr = previous.fpr;

@@ -26,7 +26,7 @@ class Loads {
     // What an open load brought without the journal.
     struct Bulk {
         bool any = false;
-        std::uint64_t begun = 0; // unix seconds
+        std::uint64_t begun = 0;           // unix seconds
         std::shared_ptr<NewHashList> list; // of a growable filter
     };
     Bulk &bulk(Owner owner);

@@ -231,7 +231,8 @@ void Snapshotter::ended(const JobPtr &job, const std::string &error) {
                    "; the journal is kept for it meanwhile");
     }
     copier_.run([job] { job->writer.reset(); }); // removes what is unfinished
-    if (job->cancelled && !job->build && job->filter->is_published()) // of the generation before a switch: of this one, then
+    if (job->cancelled && !job->build &&
+        job->filter->is_published()) // of the generation before a switch: of this one, then
         return take(job->filter, job->pace, std::exchange(job->done, nullptr));
     if (job->build)
         std::exchange(job->build_done, nullptr)(error, job->record);

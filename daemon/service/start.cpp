@@ -129,7 +129,8 @@ void Start::take_over() {
         record.making = 0;
 }
 
-// Set forward since the daemon of before in this boot: by the clock of now, what it wrote a minute ago may look an hour old.
+// Set forward since the daemon of before in this boot: by the clock of now, what it wrote a minute ago may look an hour
+// old.
 void Start::note_clock() {
     const std::uint64_t boot_at = unix_seconds() - boottime_ns() / 1'000'000'000;
     if (registry().boot != boot_)

@@ -50,8 +50,7 @@ Segment::Segment(const SegmentIdentity &identity, std::unique_ptr<SharedMemory> 
       test_{shmbloom__choose_test(&identity_.shape, shmbloom__best_instructions())},
       set_{shmbloom__choose_set(shmbloom__best_instructions())} {}
 
-Segment::Segment(Create, const SegmentIdentity &identity)
-    : Segment{identity, nullptr} {
+Segment::Segment(Create, const SegmentIdentity &identity) : Segment{identity, nullptr} {
     memory_ =
         std::make_unique<SharedMemory>(SharedMemory::Create{}, name(), geometry_.segment_bytes,
                                        geometry_.bits_bytes >= SHMBLOOM_HUGE_FROM_BYTES ? geometry_.bits_offset : 0);

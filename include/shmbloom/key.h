@@ -38,8 +38,8 @@ static inline void shmbloom_lower_bytes(const unsigned char *bytes, size_t size,
 }
 
 /* Rare, and large where it is made to be fast. */
-static __attribute__((cold, noinline, unused)) uint64_t shmbloom_hash_lower_pieces(const unsigned char *key, size_t size,
-                                                                                   uint64_t seed) {
+static __attribute__((cold, noinline, unused)) uint64_t shmbloom_hash_lower_pieces(const unsigned char *key,
+                                                                                   size_t size, uint64_t seed) {
     unsigned char piece[SHMBLOOM_PIECE_BYTES];
     XXH3_state_t state;
     XXH3_INITSTATE(&state);

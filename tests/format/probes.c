@@ -46,7 +46,8 @@ static void compare(const char *what, shmbloom__test_hashes *test, const uint64_
     found += found_count;
 }
 
-static void compare_all(const uint64_t *words, const struct shmbloom_shape *shape, const uint64_t *hashes, size_t count) {
+static void compare_all(const uint64_t *words, const struct shmbloom_shape *shape, const uint64_t *hashes,
+                        size_t count) {
     compare("scalar", shmbloom__test_scalar, words, shape, hashes, count);
     if (shape->layout == SHMBLOOM_LAYOUT_CLASSIC) {
         compare("staged", shmbloom__test_staged, words, shape, hashes, count);
@@ -54,7 +55,8 @@ static void compare_all(const uint64_t *words, const struct shmbloom_shape *shap
     }
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2"))
-        compare("AVX2", shape->probes == 2 ? shmbloom__test_avx2_2 : shmbloom__test_avx2_3, words, shape, hashes, count);
+        compare("AVX2", shape->probes == 2 ? shmbloom__test_avx2_2 : shmbloom__test_avx2_3, words, shape, hashes,
+                count);
 #elif defined(__aarch64__)
     compare("NEON", shape->probes == 2 ? shmbloom__test_neon_2 : shmbloom__test_neon_3, words, shape, hashes, count);
 #endif
@@ -84,7 +86,8 @@ static void compare_random(const struct shmbloom_shape *shape, size_t batches) {
     for (int share = 0; share <= 5; share++) {
         fill(words, (size_t)shmbloom_shape_bytes(shape) / 8, share);
         for (size_t batch = 0; batch < batches; batch++) {
-            const size_t count = batch % 4 == 0 ? 1 + next_random() % SHMBLOOM__HASHES_AT_ONCE : SHMBLOOM__HASHES_AT_ONCE;
+            const size_t count =
+                batch % 4 == 0 ? 1 + next_random() % SHMBLOOM__HASHES_AT_ONCE : SHMBLOOM__HASHES_AT_ONCE;
             for (size_t i = 0; i < count; i++)
                 hashes[i] = next_random();
             /* Some that are there, wherever they come. */
@@ -151,7 +154,8 @@ static void compare_sets(const struct shmbloom_shape *shape) {
 }
 
 static void check_choice(void) {
-    const struct shmbloom_shape blocked = {SHMBLOOM_LAYOUT_BLOCKED, 2, 1u << 24}, classic = {SHMBLOOM_LAYOUT_CLASSIC, 7, 1u << 30},
+    const struct shmbloom_shape blocked = {SHMBLOOM_LAYOUT_BLOCKED, 2, 1u << 24},
+                                classic = {SHMBLOOM_LAYOUT_CLASSIC, 7, 1u << 30},
                                 small = {SHMBLOOM_LAYOUT_CLASSIC, 7, 4096};
     if (shmbloom__choose_test(&blocked, SHMBLOOM__SCALAR) != shmbloom__test_scalar ||
         shmbloom__choose_test(&classic, SHMBLOOM__SCALAR) != shmbloom__test_staged ||
@@ -178,6 +182,7 @@ int main(void) {
         compare_random(&(struct shmbloom_shape){SHMBLOOM_LAYOUT_CLASSIC, k, 9586 + 64 * (uint64_t)k}, 200);
     if (found == 0 || found == compared)
         fail("nothing to compare", 0);
-    printf("%llu answers compared, %llu found; this processor: %d\n", compared, found, (int)shmbloom__best_instructions());
+    printf("%llu answers compared, %llu found; this processor: %d\n", compared, found,
+           (int)shmbloom__best_instructions());
     return 0;
 }

@@ -31,7 +31,8 @@ bool is_large(const std::vector<std::string> &arguments) {
     const auto exceeds = [](const std::string &text) { return parse_unsigned(text).value_or(0) > 2000; };
     if (arguments[0] == "BF.RESERVE" && arguments.size() > 3)
         return exceeds(arguments[3]);
-    for (std::size_t i = 2; (arguments[0] == "SB.CREATE" || arguments[0] == "SB.REBUILD") && i + 1 < arguments.size(); i++)
+    for (std::size_t i = 2; (arguments[0] == "SB.CREATE" || arguments[0] == "SB.REBUILD") && i + 1 < arguments.size();
+         i++)
         if (is_word(arguments[i], "CAPACITY") && exceeds(arguments[i + 1]))
             return true;
     return false;
@@ -89,7 +90,7 @@ void Witness::closed(net::SessionId session) {
     for (auto &[name, known] : known_)
         if (known.loads.erase(session) != 0)
             known.spoiled = true;
-        known.bulk.erase(session);
+    known.bulk.erase(session);
     look();
 }
 

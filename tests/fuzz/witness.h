@@ -1,6 +1,7 @@
 // Stands between the clients and the dispatcher, and holds the daemon to what docs/protocol.md promises: every command
 // gets one reply, and that is RESP; no key that was acknowledged is absent, as long as its filter is the same and no
-// rebuild or rollback brought another content; filters come, go and lose doubts only while a command is under way that may do this.
+// rebuild or rollback brought another content; filters come, go and lose doubts only while a command is under way that
+// may do this.
 #pragma once
 
 #include <list>

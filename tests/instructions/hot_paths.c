@@ -1,8 +1,8 @@
 /* hot_paths PATH TIMES: a lookup of each key of a small set, TIMES over, one way; for a count of its instructions. The
  * handle is made by hand, live and without a daemon, so that nothing but the lookups grows with TIMES.
  *
- * PATH: how, layout, q or k, blocks or bits, hit or miss, with commas between: how is single, number, many, packed, numbers or hashes. SHMBLOOM_SIMD=none: without
- * vectors. */
+ * PATH: how, layout, q or k, blocks or bits, hit or miss, with commas between: how is single, number, many, packed,
+ * numbers or hashes. SHMBLOOM_SIMD=none: without vectors. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,9 +65,10 @@ static void make_handle(struct world *w, const struct shmbloom_shape *shape, con
     f->expected = w->gate;
     f->words = words;
     f->shape = *shape;
-    f->hashing = (struct shmbloom__hashing){.seed = SEED,
-                                            .hash_domain = DOMAIN,
-                                            .key_type = takes_numbers(how) ? SHMBLOOM_KEY_TYPE_U64 : SHMBLOOM_KEY_TYPE_BYTES};
+    f->hashing =
+        (struct shmbloom__hashing){.seed = SEED,
+                                   .hash_domain = DOMAIN,
+                                   .key_type = takes_numbers(how) ? SHMBLOOM_KEY_TYPE_U64 : SHMBLOOM_KEY_TYPE_BYTES};
     f->instructions = simd != NULL && strcmp(simd, "none") == 0 ? SHMBLOOM__SCALAR : shmbloom__best_instructions();
     shmbloom__choose_lookups(f);
     for (size_t i = 0; i < KEYS; i++)
@@ -117,7 +118,8 @@ int main(int argc, char **argv) {
     char how[16], layout[16], wanted[16];
     struct shmbloom_shape shape = {.probes = 0};
     unsigned long long size = 0;
-    if (argc != 3 || sscanf(argv[1], "%15[a-z],%15[a-z],%u,%llu,%15[a-z]", how, layout, &shape.probes, &size, wanted) != 5)
+    if (argc != 3 ||
+        sscanf(argv[1], "%15[a-z],%15[a-z],%u,%llu,%15[a-z]", how, layout, &shape.probes, &size, wanted) != 5)
         die("usage: hot_paths HOW,LAYOUT,PROBES,SIZE,hit|miss TIMES");
     shape.layout = strcmp(layout, "blocked") == 0 ? SHMBLOOM_LAYOUT_BLOCKED : SHMBLOOM_LAYOUT_CLASSIC;
     shape.size = size;

@@ -113,7 +113,8 @@ TEST_F(Growth, IsNotForAFilterThatOnlyWarnsWhenItIsFull) {
         add(added, until - added);
         added = until;
         lines += percent % 5 == 2 ? 1 : 0;
-        EXPECT_TRUE(eventually([&] { return lines_of_log(kFullLine) == lines; })) << percent << ": " << lines_of_log(kFullLine);
+        EXPECT_TRUE(eventually([&] { return lines_of_log(kFullLine) == lines; }))
+            << percent << ": " << lines_of_log(kFullLine);
     }
     EXPECT_TRUE(eventually([&] { return info("warnings") == "full"; }));
     add(100'000, 5000);

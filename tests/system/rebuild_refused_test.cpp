@@ -328,7 +328,8 @@ TEST_F(RebuildRefused, AConnectionThatClosesWhileTheSegmentIsMadeLeavesNoSegment
     instance.start({"--shm-reserve", "0"}, {{"SHMBLOOM_CRASH_AT", "build.made"}});
     {
         FilterWire wire{instance, "links"};
-        wire.wire().send({"SB.REBUILD", "links", "BEGIN", "OVERLAP", "0", "CAPACITY", "50000000"}); // 100 ms for its memory
+        wire.wire().send(
+            {"SB.REBUILD", "links", "BEGIN", "OVERLAP", "0", "CAPACITY", "50000000"}); // 100 ms for its memory
     }
     EXPECT_EQ(instance.daemon().wait().signal, SIGKILL);
     EXPECT_EQ(instance.segment_names().size(), 2u);

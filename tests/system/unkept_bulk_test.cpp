@@ -1,4 +1,5 @@
-// What came in bulk is in no journal: whoever declares a filter live, or goes back to an earlier generation, loses none of it.
+// What came in bulk is in no journal: whoever declares a filter live, or goes back to an earlier generation, loses none
+// of it.
 #include <csignal>
 
 #include "growth.h"
