@@ -38,7 +38,7 @@ Fields filter_info(const Filter &filter, const Instance &instance) {
             {"bits", number(filter.bits())},
             {"probes", number(record.shape.probes)},
             {"blocks", number(blocked ? record.shape.size : 0)},
-            {"memory_bytes", number(has_bits ? filter.segment->memory_bytes() : 0)},
+            {"memory_bytes", number(filter.recorded_segment() ? filter.recorded_segment()->memory_bytes() : 0)},
             {"huge_page_bytes", number(filter.huge_page_bytes)},
             {"generation", number(record.generation)},
             {"lineage", number(record.lineage)},

@@ -50,6 +50,8 @@ Process::Process(const std::vector<std::string> &arguments, const Environment &e
     int in[2], out[2], err[2];
     if (::pipe2(in, O_CLOEXEC) != 0 || ::pipe2(out, O_CLOEXEC) != 0 || ::pipe2(err, O_CLOEXEC) != 0)
         fail("pipe2");
+    // Room for all that it says while nobody reads: a daemon waits for whoever takes its log.
+    (void)::fcntl(err[1], F_SETPIPE_SZ, 1 << 20);
     std::vector<char *> argv;
     for (const std::string &argument : arguments)
         argv.push_back(const_cast<char *>(argument.c_str()));
