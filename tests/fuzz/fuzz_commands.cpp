@@ -177,6 +177,7 @@ class Talk {
 // So that the next input finds nothing of this one. All at once: their writes of the registry are one. Then a day passes,
 // and what is kept for an undrop goes, too.
 void drop_all(DaemonInHand &daemon, Witness &witness) {
+    daemon.settle(); // memory that is just being made for a build is named until it stands
     std::vector<std::unique_ptr<Client>> clients;
     for (const auto &[name, filter] : daemon.instance().filters()) {
         clients.push_back(std::make_unique<Client>(witness, true));

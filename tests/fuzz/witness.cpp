@@ -87,10 +87,11 @@ void Witness::execute(net::SessionId session, const net::Peer &peer, const Argum
 
 void Witness::closed(net::SessionId session) {
     daemon_.dispatcher().closed(session);
-    for (auto &[name, known] : known_)
+    for (auto &[name, known] : known_) {
         if (known.loads.erase(session) != 0)
             known.spoiled = true;
-    known.bulk.erase(session);
+        known.bulk.erase(session);
+    }
     look();
 }
 

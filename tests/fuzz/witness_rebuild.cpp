@@ -4,6 +4,7 @@
 
 #include "choices.h"
 #include "service/names.h"
+#include "service/replies.h"
 #include "witness.h"
 
 namespace shmbloom {
