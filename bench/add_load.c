@@ -217,6 +217,7 @@ int main(int argc, char **argv) {
            load.times_us[load.requests - 1] / 1e3);
     for (size_t i = 0; i < connections; i++) {
         close(all[i].fd);
+        free(all[i].out);
         free(all[i].begun_ns);
     }
     free(polled);
