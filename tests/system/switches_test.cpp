@@ -64,11 +64,15 @@ class Switches : public ::testing::Test {
         must(wire.bulk_keys(keys));
         must(wire.rebuild({"END", "SHRINK", "50"}));
     }
-    // Made anew, so that its worker's handle meets another filter of the name.
     void recreate(Wire &wire) {
         if (!instance.info("anew").empty())
             must(wire.call({"SB.DROP", "anew"}));
         must(wire.call({"SB.CREATE", "anew", "CAPACITY", "1000", "FPR", "1e-3", "NOTHING-EXISTS-YET"}));
+    }
+    // Its worker's handle meets another filter of the name.
+    void use_recreated() {
+        if (instance.info("anew").empty()) // killed between the two
+            return;
         const std::string key = "key-" + std::to_string(done);
         if (!anew)
             (anew = std::make_unique<Worker>(instance.worker()))->open("anew");
@@ -122,13 +126,18 @@ class Switches : public ::testing::Test {
 
 TEST_F(Switches, AreNoticedByNobody) {
     std::size_t most = 0;
+    int killed_at = 0;
     for (done = 0; done < switch_count() && !HasFailure(); done++) {
-        if (done % kKilledEvery == kKilledEvery - 1) {
+        if (done % kKilledEvery == 0) // any kind of switch
+            killed_at = done + std::uniform_int_distribution{0, kKilledEvery - 1}(random);
+        if (done == killed_at) {
             switch_and_kill();
         } else {
             Wire wire = instance.wire();
             switch_once(wire);
         }
+        if (done % 5 == 4)
+            use_recreated();
         for (std::size_t i = 0; i < kWorkers; i++)
             most = std::max(most, mapped_segments(crowds[i].process().pid(), uuids[kNames[i % 2]]).size());
     }
