@@ -37,15 +37,22 @@ class Handler {
   public:
     virtual ~Handler() = default;
 
-    // Runs one command of at least one argument. The arguments live until `done` was called. `done` must be called
-    // exactly once, at once or later, on the loop's thread; the session's next command waits for it, and `done` called
+    using Arguments = std::vector<std::string_view>;
+
+    // Runs one command of at least one argument. The arguments live until `done` was called, those of one that runs ahead
+    // until this returns. `done` must be called exactly once, at once or later, on the loop's thread, and when called
     // later never calls execute() from within. Calling it after the session or the server is gone is fine. Must not
     // throw.
-    virtual void execute(SessionId session, const Peer &peer, const std::vector<std::string_view> &arguments,
+    virtual void execute(SessionId session, const Peer &peer, const Arguments &arguments,
                          std::function<void(Response)> done) = 0;
 
+    // Whether this command may be executed while others of its session for which this is true wait to be replied to, so
+    // that they wait together. Any other command waits until all before it are, and those after it wait for it. Replies
+    // keep the order of the commands either way.
+    virtual bool runs_ahead(const Arguments &arguments) const = 0;
+
     // The session is gone: closed by either side, or refused. Called once, after which `execute` is not called for it.
-    // Not called while a command executes (its peer's going is seen when it is done), unless by abandon(). A peer that
+    // Not called while a command waits to be replied to (its peer's going is seen when it is), unless by abandon(). A peer that
     // closed its end is first given what it sent before: commands are executed though nobody reads the replies.
     // Sessions that never executed a command are told of, too.
     virtual void closed(SessionId session) = 0;

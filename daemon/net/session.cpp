@@ -17,6 +17,10 @@ namespace {
 constexpr std::size_t kTurnCommands = 64;
 constexpr std::size_t kTurnBytes = std::size_t{1} << 20;
 
+// Commands of one session that wait together; what each of them holds besides its request's bytes, about.
+constexpr std::size_t kAheadBytes = std::size_t{128} << 10;
+constexpr std::size_t kWaitingBytes = 512;
+
 // The first buffer; larger requests grow it as their bytes arrive.
 constexpr std::size_t kFirstBytes = std::size_t{16} << 10;
 
@@ -45,10 +49,13 @@ void Session::turn() {
             turn_later();
             break;
         }
-        const auto outcome = parser_.parse(input_.bytes());
+        const auto outcome = held_ ? RespParser::Outcome::request : parser_.parse(input_.bytes());
         if (outcome == RespParser::Outcome::error) {
             refuse(reply::error("ERR", parser_.error_text()));
         } else if (outcome == RespParser::Outcome::request) {
+            held_ = !may_start();
+            if (held_)
+                break; // until one of those before it is done
             commands--;
             bytes -= std::min(bytes, parser_.request_bytes());
             execute();
@@ -81,39 +88,75 @@ bool Session::may_execute() const {
     return !closed_ && !closing_ && !executing_ && output_.unread_bytes() <= context_->limits.unread_output_bytes;
 }
 
+// Of the request just parsed while it waits to be replied to, if it runs ahead.
+std::size_t Session::ahead_bytes() const {
+    return std::min(parser_.request_bytes(), kAheadBytes) + kWaitingBytes;
+}
+
+// Whether the request just parsed need not wait for those before it.
+bool Session::may_start() {
+    if (waiting_.empty() || parser_.arguments().empty())
+        return true;
+    return context_->handler.runs_ahead(parser_.arguments()) && ahead_bytes_ + ahead_bytes() <= kAheadBytes &&
+           charge(input_.capacity() + ahead_bytes());
+}
+
 void Session::execute() {
-    if (parser_.arguments().empty()) {
+    const auto &arguments = parser_.arguments();
+    if (arguments.empty()) {
         retire_request();
         return;
     }
-    if (!charge(input_.capacity())) { // for a great many arguments
+    const bool runs_ahead = context_->handler.runs_ahead(arguments);
+    const std::size_t bytes = runs_ahead ? ahead_bytes() : 0;
+    if (!charge(input_.capacity() + bytes)) { // for a great many arguments
         refuse_for_memory();
         return;
     }
-    executing_ = true;
-    context_->handler.execute(id_, peer_, parser_.arguments(),
-                              [self = shared_from_this()](Response response) { self->finish(std::move(response)); });
+    executing_ = !runs_ahead;
+    ahead_bytes_ += bytes;
+    waiting_.push_back({bytes});
+    context_->handler.execute(id_, peer_, arguments,
+                              [self = shared_from_this(), number = first_waiting_ + waiting_.size() - 1](
+                                  Response response) { self->finish(number, std::move(response)); });
     if (!executing_ && !closed_)
         retire_request();
 }
 
 // Within execute(), or later; then the next command has to wait for its own turn: the caller may be in the middle of
 // calling others' `done`, and does not expect execute() in there.
-void Session::finish(Response response) {
-    assert(executing_); // `done` is called once
-    executing_ = false;
+void Session::finish(std::uint64_t number, Response response) {
+    assert(number >= first_waiting_ && number - first_waiting_ < waiting_.size());
+    Waiting &waiting = waiting_[number - first_waiting_];
+    assert(!waiting.response); // `done` is called once
+    waiting.response = std::move(response);
+    const bool had_arguments = waiting.bytes == 0;
+    if (had_arguments)
+        executing_ = false;
+    send_in_order();
     if (closed_) {
-        drop_input();
+        if (!executing_)
+            drop_input();
         return;
     }
-    if (!output_lost_)
-        output_.append(std::move(response.bytes));
-    if (response.close)
-        closing_ = true;
+    charge(input_.capacity()); // less than before
     if (in_turn_)
         return;
-    retire_request();
+    if (had_arguments)
+        retire_request();
     turn_later();
+}
+
+// Replies to the first commands that wait, as far as they are done.
+void Session::send_in_order() {
+    for (; !waiting_.empty() && waiting_.front().response; waiting_.pop_front(), first_waiting_++) {
+        Waiting &first = waiting_.front();
+        if (!output_lost_ && !closed_)
+            output_.append(std::move(first.response->bytes));
+        if (first.response->close)
+            closing_ = true;
+        ahead_bytes_ -= first.bytes;
+    }
 }
 
 void Session::retire_request() {
@@ -170,7 +213,7 @@ bool Session::grow() {
 }
 
 bool Session::charge(std::size_t capacity) {
-    const std::size_t bytes = capacity + parser_.memory_bytes();
+    const std::size_t bytes = capacity + parser_.memory_bytes() + ahead_bytes_;
     return charge_.set(bytes, bytes <= 2 * kFirstBytes);
 }
 
@@ -189,18 +232,17 @@ void Session::wait_readable() {
         self->drained_ = false;
         if (self->closed_)
             return;
+        if (self->linger_timer_)
+            return failed ? self->close() : self->discard();
         if (failed)
-            self->close();
-        else if (self->linger_timer_)
-            self->discard();
-        else
-            self->turn();
+            self->peer_done_ = true;
+        self->turn();
     });
 }
 
 void Session::refuse(std::string error) {
-    if (!output_lost_)
-        output_.append(std::move(error));
+    waiting_.push_back({0, Response{std::move(error)}});
+    send_in_order();
     closing_ = linger_ = true;
     drop_input();
 }
@@ -219,15 +261,19 @@ void Session::flush() {
             return;
         }
         if (failed) {
-            output_lost_ = true;
-            output_.clear();
-            turn_later(); // it may have been this output that held up the commands
+            lose_output();
             break;
         }
         output_.sent(count);
     }
-    if (closing_ && !executing_)
+    if (closing_ && waiting_.empty())
         finish_closing();
+}
+
+void Session::lose_output() {
+    output_lost_ = true;
+    output_.clear();
+    turn_later(); // it may have been this output that held up the commands
 }
 
 void Session::wait_writable() {
@@ -236,10 +282,8 @@ void Session::wait_writable() {
         self->write_waiting_ = false;
         if (self->closed_)
             return;
-        if (failed) {
-            self->close();
-            return;
-        }
+        if (failed)
+            self->lose_output();
         self->flush();
         self->turn();
     });
@@ -307,7 +351,7 @@ void Session::shut() {
 
 void Session::drop_input() {
     input_.release();
-    charge_.set(0, true);
+    charge_.set(ahead_bytes_, true);
 }
 
 } // namespace shmbloom::net

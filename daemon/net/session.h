@@ -1,9 +1,9 @@
-// One connection: bytes in, one command executing at a time, replies in order.
+// One connection: bytes in, commands executed in order, replies in order.
 //
-// Everything happens in turns on the loop's thread. A turn takes what was received, executes commands until one is
-// asynchronous, nothing is left, too much output is unread or its share is used up (then the next turn is posted behind
-// the other sessions' ones), and sends the replies together. Nothing is read while a command executes: its arguments
-// point into the input buffer.
+// Everything happens in turns on the loop's thread. A turn takes what was received, executes commands until one has to
+// wait, nothing is left, too much output is unread or its share is used up (then the next turn is posted behind the other
+// sessions' ones), and sends the replies together. Nothing is read while a command executes that needs its arguments:
+// they point into the input buffer. Those that run ahead (Handler::runs_ahead) need them no more.
 //
 //     reading -> executing -> reading ...        peer closed, or Response::close:  closing -> closed
 //                                                refused:             closing -> lingering -> closed
@@ -12,6 +12,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -53,9 +55,12 @@ class Session : public std::enable_shared_from_this<Session> {
     void turn();
     void turn_later();
     bool may_execute() const;
+    std::size_t ahead_bytes() const;
+    bool may_start();
     void execute();
-    void finish(Response response);
+    void finish(std::uint64_t number, Response response);
     void retire_request();
+    void send_in_order();
 
     bool read(std::size_t *ret_count);
     bool make_room();
@@ -66,6 +71,7 @@ class Session : public std::enable_shared_from_this<Session> {
     void refuse(std::string error);
 
     void flush();
+    void lose_output();
     void wait_writable();
 
     void finish_closing();
@@ -85,7 +91,17 @@ class Session : public std::enable_shared_from_this<Session> {
     InputCharge charge_;
     OutputBuffer output_;
 
-    bool executing_ = false;
+    // A command that was executed, until it and those before it are replied to.
+    struct Waiting {
+        std::size_t bytes; // charged for it; 0: it does not run ahead
+        std::optional<Response> response{};
+    };
+    std::deque<Waiting> waiting_;
+    std::uint64_t first_waiting_ = 0; // counted from the session's first command
+    std::size_t ahead_bytes_ = 0;     // of all that wait
+
+    bool executing_ = false; // one that needs its arguments
+    bool held_ = false;      // the parser's request is whole, and waits for those before it
     bool in_turn_ = false;
     bool turn_posted_ = false;
     bool read_waiting_ = false;

@@ -16,9 +16,10 @@ namespace reply = net::reply;
 } // namespace
 
 struct Dispatcher::Command {
+    enum Kind { kPlain, kAdd, kAdmin }; // kAdmin: changes more than bits
     std::string_view name;
     std::size_t least, most; // arguments, the name included
-    bool admin;              // changes more than bits
+    Kind kind;
     void (Dispatcher::*run)(const Call &);
     std::string_view usage;
 };
@@ -26,33 +27,33 @@ struct Dispatcher::Command {
 const std::vector<Dispatcher::Command> &Dispatcher::commands() {
     constexpr std::size_t many = SIZE_MAX;
     static const std::vector<Command> table{
-        {"SB.ADDH", 4, 4, false, &Dispatcher::addh, "SB.ADDH name hash_domain hashes"},
-        {"BF.EXISTS", 3, 3, false, &Dispatcher::bf_exists, "BF.EXISTS name key"},
-        {"BF.MEXISTS", 3, many, false, &Dispatcher::bf_exists, "BF.MEXISTS name key [key ...]"},
-        {"BF.ADD", 3, 3, false, &Dispatcher::bf_add, "BF.ADD name key"},
-        {"BF.MADD", 3, many, false, &Dispatcher::bf_add, "BF.MADD name key [key ...]"},
-        {"SB.REPORT", 5, 5, false, &Dispatcher::report, "SB.REPORT name hash_domain hash generation"},
-        {"PING", 1, 2, false, &Dispatcher::ping, "PING [text]"},
-        {"QUIT", 1, 1, false, &Dispatcher::quit, "QUIT"},
-        {"HELLO", 1, 2, false, &Dispatcher::hello, "HELLO [2]"},
-        {"COMMAND", 1, many, false, &Dispatcher::command, "COMMAND [COUNT|DOCS|INFO ...]"},
-        {"SB.INFO", 1, 2, false, &Dispatcher::info, "SB.INFO [name]"},
-        {"SB.STATE", 1, 1, false, &Dispatcher::state, "SB.STATE"},
-        {"SB.CREATE", 6, 20, true, &Dispatcher::create, kCreateUsage},
-        {"BF.RESERVE", 4, 7, true, &Dispatcher::reserve, kReserveUsage},
-        {"SB.DROP", 2, 2, true, &Dispatcher::drop, "SB.DROP name"},
-        {"SB.SNAPSHOT", 2, 2, true, &Dispatcher::snapshot, "SB.SNAPSHOT name|*"},
-        {"SB.UNDROP", 1, 2, true, &Dispatcher::undrop, "SB.UNDROP [name]"},
-        {"SB.IMPORT", 3, 3, true, &Dispatcher::import, "SB.IMPORT name file"},
-        {"SB.JOURNAL", 4, 4, true, &Dispatcher::journal, "SB.JOURNAL name hash_domain hash"},
-        {"SB.LOAD", 3, 5, true, &Dispatcher::load, kLoadUsage},
-        {"SB.BULK", 4, 4, true, &Dispatcher::bulk, "SB.BULK name hash_domain hashes"},
-        {"SB.REBUILD", 3, 15, true, &Dispatcher::rebuild, kRebuildUsage},
-        {"SB.ROLLBACK", 2, 3, true, &Dispatcher::rollback, kRollbackUsage},
-        {"SB.LIVE", 3, 4, true, &Dispatcher::live, kLiveUsage},
-        {"SB.PAUSE", 2, many, true, &Dispatcher::pause, "SB.PAUSE name|* [why ...]"},
-        {"SB.RESUME", 2, 2, true, &Dispatcher::resume, "SB.RESUME name|*"},
-        {"SB.FORGETREADERS", 2, 2, true, &Dispatcher::forget_readers, "SB.FORGETREADERS name|*"}};
+        {"SB.ADDH", 4, 4, Command::kAdd, &Dispatcher::addh, "SB.ADDH name hash_domain hashes"},
+        {"BF.EXISTS", 3, 3, Command::kPlain, &Dispatcher::bf_exists, "BF.EXISTS name key"},
+        {"BF.MEXISTS", 3, many, Command::kPlain, &Dispatcher::bf_exists, "BF.MEXISTS name key [key ...]"},
+        {"BF.ADD", 3, 3, Command::kAdd, &Dispatcher::bf_add, "BF.ADD name key"},
+        {"BF.MADD", 3, many, Command::kAdd, &Dispatcher::bf_add, "BF.MADD name key [key ...]"},
+        {"SB.REPORT", 5, 5, Command::kPlain, &Dispatcher::report, "SB.REPORT name hash_domain hash generation"},
+        {"PING", 1, 2, Command::kPlain, &Dispatcher::ping, "PING [text]"},
+        {"QUIT", 1, 1, Command::kPlain, &Dispatcher::quit, "QUIT"},
+        {"HELLO", 1, 2, Command::kPlain, &Dispatcher::hello, "HELLO [2]"},
+        {"COMMAND", 1, many, Command::kPlain, &Dispatcher::command, "COMMAND [COUNT|DOCS|INFO ...]"},
+        {"SB.INFO", 1, 2, Command::kPlain, &Dispatcher::info, "SB.INFO [name]"},
+        {"SB.STATE", 1, 1, Command::kPlain, &Dispatcher::state, "SB.STATE"},
+        {"SB.CREATE", 6, 20, Command::kAdmin, &Dispatcher::create, kCreateUsage},
+        {"BF.RESERVE", 4, 7, Command::kAdmin, &Dispatcher::reserve, kReserveUsage},
+        {"SB.DROP", 2, 2, Command::kAdmin, &Dispatcher::drop, "SB.DROP name"},
+        {"SB.SNAPSHOT", 2, 2, Command::kAdmin, &Dispatcher::snapshot, "SB.SNAPSHOT name|*"},
+        {"SB.UNDROP", 1, 2, Command::kAdmin, &Dispatcher::undrop, "SB.UNDROP [name]"},
+        {"SB.IMPORT", 3, 3, Command::kAdmin, &Dispatcher::import, "SB.IMPORT name file"},
+        {"SB.JOURNAL", 4, 4, Command::kAdmin, &Dispatcher::journal, "SB.JOURNAL name hash_domain hash"},
+        {"SB.LOAD", 3, 5, Command::kAdmin, &Dispatcher::load, kLoadUsage},
+        {"SB.BULK", 4, 4, Command::kAdmin, &Dispatcher::bulk, "SB.BULK name hash_domain hashes"},
+        {"SB.REBUILD", 3, 15, Command::kAdmin, &Dispatcher::rebuild, kRebuildUsage},
+        {"SB.ROLLBACK", 2, 3, Command::kAdmin, &Dispatcher::rollback, kRollbackUsage},
+        {"SB.LIVE", 3, 4, Command::kAdmin, &Dispatcher::live, kLiveUsage},
+        {"SB.PAUSE", 2, many, Command::kAdmin, &Dispatcher::pause, "SB.PAUSE name|* [why ...]"},
+        {"SB.RESUME", 2, 2, Command::kAdmin, &Dispatcher::resume, "SB.RESUME name|*"},
+        {"SB.FORGETREADERS", 2, 2, Command::kAdmin, &Dispatcher::forget_readers, "SB.FORGETREADERS name|*"}};
     return table;
 }
 
@@ -75,7 +76,7 @@ void Dispatcher::execute(net::SessionId session, const net::Peer &peer, const Ar
                                              "'; COMMAND lists what is known")});
     if (arguments.size() < command->least || arguments.size() > command->most)
         return done({usage_error(command->usage)});
-    if (command->admin && !is_admin(peer))
+    if (command->kind == Command::kAdmin && !is_admin(peer))
         return done(
             {reply::error("NOPERM", std::string{command->name} + " needs root, the user that shmbloomd runs as, or a "
                                                                  "member of its --admin-group")});
@@ -85,6 +86,11 @@ void Dispatcher::execute(net::SessionId session, const net::Peer &peer, const Ar
         log::error(std::string{command->name} + " failed: " + error.what());
         done({reply::error("IO", error.what())});
     }
+}
+
+bool Dispatcher::runs_ahead(const Arguments &arguments) const {
+    const Command *const command = find_command(arguments[0]);
+    return command != nullptr && command->kind == Command::kAdd;
 }
 
 Instance::Done Dispatcher::reply_ok(const Call &call) const {
@@ -133,7 +139,7 @@ void Dispatcher::command(const Call &call) {
                                [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
         const auto least = static_cast<std::int64_t>(command.least);
         text += reply::array(3) + reply::bulk(name) + reply::integer(command.least == command.most ? least : -least) +
-                reply::array(1) + reply::simple(command.admin ? "admin" : "fast");
+                reply::array(1) + reply::simple(command.kind == Command::kAdmin ? "admin" : "fast");
     }
     call.reply(std::move(text));
 }

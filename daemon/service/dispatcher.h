@@ -14,10 +14,10 @@ class Dispatcher : public net::Handler {
   public:
     Dispatcher(Instance &instance, const Options &options) : instance_{instance}, options_{options} {}
 
-    using Arguments = std::vector<std::string_view>;
     using Reply = std::function<void(net::Response)>;
 
     void execute(net::SessionId session, const net::Peer &peer, const Arguments &arguments, Reply done) override;
+    bool runs_ahead(const Arguments &arguments) const override; // adds do, which wait for the disk together
     void closed(net::SessionId session) override { instance_.session_closed(session); }
 
   private:

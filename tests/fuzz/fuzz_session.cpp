@@ -40,33 +40,49 @@ class Handler : public net::Handler {
   public:
     explicit Handler(Choices &choices) : choices_{choices} {}
 
-    void execute(net::SessionId, const net::Peer &, const std::vector<std::string_view> &arguments,
+    void execute(net::SessionId, const net::Peer &, const Arguments &arguments,
                  std::function<void(net::Response)> done) override {
-        require(!late_ && !releasing_, "one command at a time, none within a late `done`");
+        const bool ahead = runs_ahead(arguments);
+        require(!releasing_, "none within a late `done`");
+        require(late_.empty() || (ahead && are_ahead_), "one command at a time, but for those that run ahead");
         executed++;
-        auto finish = [arguments, done = std::move(done)] { done({reply_to(arguments), ends_session(arguments)}); };
-        if (choices_.one_in(2))
-            late_ = std::move(finish);
-        else
-            finish();
+        net::Response response{reply_to(arguments), ends_session(arguments)};
+        if (!choices_.one_in(2))
+            return done(std::move(response));
+        are_ahead_ = ahead;
+        late_.push_back([arguments, ahead, response = std::move(response), done = std::move(done)] {
+            if (!ahead) // its arguments are still there
+                require(reply_to(arguments) == response.bytes, "the arguments stay as they are");
+            done(response);
+        });
     }
+
+    bool runs_ahead(const Arguments &arguments) const override { return arguments[0].size() % 2 == 1; }
 
     void closed(net::SessionId) override {}
 
-    // The late command is done now, if there is one.
+    // Some of the late commands are done now, in any order.
     void release() {
-        const auto late = std::exchange(late_, nullptr);
         releasing_ = true;
-        if (late)
+        while (!late_.empty() && !(are_ahead_ && choices_.one_in(4))) {
+            const auto chosen = late_.begin() + static_cast<std::ptrdiff_t>(choices_.up_to(late_.size() - 1));
+            const auto late = std::move(*chosen);
+            late_.erase(chosen);
             late();
+        }
         releasing_ = false;
+    }
+    void release_all() {
+        while (!late_.empty())
+            release();
     }
 
     std::size_t executed = 0;
 
   private:
     Choices &choices_;
-    std::function<void()> late_;
+    std::vector<std::function<void()>> late_;
+    bool are_ahead_ = false;
     bool releasing_ = false;
 };
 
@@ -119,7 +135,7 @@ class Talk {
 
     ~Talk() {
         session_->shut();
-        handler_.release();
+        handler_.release_all();
         turn();
         session_.reset();
         require(context_->input_memory.used_bytes() == 0, "input memory is given back");
@@ -147,7 +163,7 @@ class Talk {
         for (int idle = 0; !ended_ && idle < 3;) {
             const std::size_t before = replies_.size() + handler_.executed;
             turn();
-            handler_.release();
+            handler_.release_all();
             turn();
             read();
             idle = replies_.size() + handler_.executed == before ? idle + 1 : 0;
@@ -161,7 +177,7 @@ class Talk {
         for (int idle = 0; !gone_ && idle < 3;) {
             const std::size_t before = handler_.executed;
             turn();
-            handler_.release();
+            handler_.release_all();
             turn();
             idle = handler_.executed == before ? idle + 1 : 0;
         }

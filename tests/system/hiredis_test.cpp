@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <hiredis/hiredis.h>
 #include <memory>
+#include <regex>
 #include <string>
 #include <sys/socket.h>
 #include <vector>
@@ -163,6 +164,22 @@ TEST_F(Hiredis, APipelineIsAnsweredInOrder) {
     Worker worker = instance.worker();
     worker.open("links");
     EXPECT_EQ(worker.count("base62", 0, kCount).maybe, kCount);
+}
+
+// Each alone would wait for a disk of its own: a frame of the journal is what became durable together.
+TEST_F(Hiredis, AddsOfAPipelineBecomeDurableTogether) {
+    constexpr std::uint64_t kCount = 1000;
+    create_live();
+    append_adds(0, kCount);
+    for (std::uint64_t i = 0; i < kCount; i++)
+        ASSERT_EQ(next()->type, REDIS_REPLY_INTEGER);
+    instance.stop();
+    const Finished found = run({TestInstance::daemon_path(), "--runtime-dir", instance.runtime_dir(), "--state-dir",
+                                instance.state_dir(), "--once", "check"});
+    std::smatch frames;
+    ASSERT_TRUE(std::regex_search(found.output, frames, std::regex{"(\\d+) frames"})) << found.output << found.log;
+    EXPECT_GE(std::stoull(frames[1]), kCount / 256); // so many at least, with the limit of what runs ahead
+    EXPECT_LE(std::stoull(frames[1]), kCount / 4);
 }
 
 // As an asynchronous client that has no more to say: everything that it sent counts, and is answered before the end.

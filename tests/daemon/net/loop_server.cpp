@@ -18,7 +18,9 @@ void SteeredHandler::execute(SessionId session, const Peer &peer, const std::vec
     changed_.notify_all();
     const std::string_view verb = arguments[0];
     if (verb == "LATER")
-        late_.push_back({arguments, std::move(done)});
+        late_.push_back({[arguments] { return std::string{arguments[1]}; }, std::move(done)});
+    else if (verb == "AHEAD")
+        late_.push_back({[text = std::string{arguments[1]}] { return text; }, std::move(done)});
     else if (verb == "ECHO")
         done({reply::simple(arguments[1])});
     else if (verb == "BIG")
@@ -40,12 +42,13 @@ void SteeredHandler::closed(SessionId session) {
     changed_.notify_all();
 }
 
-void SteeredHandler::release_one() {
+void SteeredHandler::release_one(bool newest) {
     ASSERT_FALSE(late_.empty());
-    const Late late = std::move(late_.front());
-    late_.pop_front();
+    const auto chosen = newest ? std::prev(late_.end()) : late_.begin();
+    const Late late = std::move(*chosen);
+    late_.erase(chosen);
     releasing_ = true;
-    late.done({reply::simple(late.arguments[1])});
+    late.done({reply::simple(late.text())});
     releasing_ = false;
 }
 
@@ -97,10 +100,10 @@ LoopServer::~LoopServer() {
     std::filesystem::remove_all(folder_);
 }
 
-void LoopServer::release(std::size_t count) {
+void LoopServer::release(std::size_t count, bool newest_first) {
     const auto release_all = [&] {
         for (std::size_t i = 0; i < count; i++)
-            handler_.release_one();
+            handler_.release_one(newest_first);
     };
     if (server_)
         on_loop([&](Server &) { release_all(); });

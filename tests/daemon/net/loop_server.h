@@ -19,15 +19,16 @@
 
 namespace shmbloom::net {
 
-// ECHO x: +x. LATER x: +x, once released. BIG n: n bytes. QUIT: +OK and close. WHO: +uid gid pid.
+// ECHO x: +x. LATER x: +x, once released. AHEAD x: the same, and runs ahead. BIG n: n bytes. QUIT: +OK and close. WHO: +uid gid pid.
 class SteeredHandler : public Handler {
   public:
     void execute(SessionId session, const Peer &peer, const std::vector<std::string_view> &arguments,
                  std::function<void(Response)> done) override;
+    bool runs_ahead(const Arguments &arguments) const override { return arguments[0] == "AHEAD"; }
     void closed(SessionId session) override;
 
-    // On the loop: replies to the oldest LATER, from the arguments as they are now.
-    void release_one();
+    // On the loop: replies to the oldest LATER or AHEAD, or the newest; LATER from the arguments as they are now.
+    void release_one(bool newest = false);
 
     // On any thread; false after the deadline.
     bool wait_executed(std::size_t count);
@@ -39,7 +40,7 @@ class SteeredHandler : public Handler {
 
   private:
     struct Late {
-        std::vector<std::string_view> arguments;
+        std::function<std::string()> text;
         std::function<void(Response)> done;
     };
 
@@ -70,7 +71,7 @@ class LoopServer {
         return result.get();
     }
 
-    void release(std::size_t count);
+    void release(std::size_t count, bool newest_first = false);
     std::future<void> drain();
     void stop(); // destroys the server on the loop, then the loop; release() works all the same
 

@@ -17,6 +17,10 @@ std::string later(std::string_view text) {
     return encode({"LATER", std::string{text}});
 }
 
+std::string ahead(std::string_view text) {
+    return encode({"AHEAD", std::string{text}});
+}
+
 TEST(Session, RepliesToACommand) {
     LoopServer server;
     Client client{server.path()};
@@ -78,6 +82,107 @@ TEST(Session, NextCommandWaitsForTheOneExecuting) {
     ASSERT_TRUE(server.handler().wait_executed(4));
     server.release(1);
     EXPECT_EQ(client.receive(16), "+2\r\n+3\r\n+4\r\n+5\r\n");
+}
+
+TEST(Session, ThoseThatRunAheadWaitTogether) {
+    LoopServer server;
+    Client client{server.path()};
+    client.send(ahead("1") + ahead("2") + ahead("3") + echo("4") + ahead("5") + later("6") + ahead("7"));
+    ASSERT_TRUE(server.handler().wait_executed(3));
+    EXPECT_EQ(server.on_loop([&](Server &) { return server.handler().executed(); }), 3U); // 4 waits for them
+    client.send(ahead("8"));
+    server.release(2);
+    EXPECT_EQ(client.receive(8), "+1\r\n+2\r\n"); // neither is held back until 3 is known
+    server.release(1);
+    ASSERT_TRUE(server.handler().wait_executed(5)); // 4 and 5, and 6 waits for 5
+    EXPECT_EQ(client.receive(8), "+3\r\n+4\r\n");
+    server.release(1);
+    ASSERT_TRUE(server.handler().wait_executed(6));
+    server.release(1);
+    ASSERT_TRUE(server.handler().wait_executed(8)); // 7 waited for 6
+    server.release(2);
+    EXPECT_EQ(client.receive(16), "+5\r\n+6\r\n+7\r\n+8\r\n");
+}
+
+TEST(Session, RepliesInOrderThoughThoseThatRunAheadAreDoneInAnother) {
+    LoopServer server;
+    Client client{server.path()};
+    client.send(ahead("1") + ahead("2") + ahead("3"));
+    ASSERT_TRUE(server.handler().wait_executed(3));
+    server.release(3, true);
+    EXPECT_EQ(client.receive(12), "+1\r\n+2\r\n+3\r\n");
+}
+
+TEST(Session, RepliesToThoseThatRunAheadBeforeItEnds) {
+    for (const std::string &end : {encode({"QUIT"}), std::string{"*x\r\n"}, std::string{}}) {
+        LoopServer server;
+        Client client{server.path()};
+        client.send(ahead("1") + ahead("2") + end);
+        client.close_writing();
+        ASSERT_TRUE(server.handler().wait_executed(2));
+        server.release(2, true);
+        EXPECT_TRUE(client.receive_rest().starts_with("+1\r\n+2\r\n")) << end;
+        EXPECT_TRUE(server.handler().wait_closed(1));
+    }
+}
+
+TEST(Session, IsClosedOnlyWhenThoseThatRunAheadAreDone) {
+    LoopServer server;
+    Client client{server.path()};
+    client.send(ahead("1") + ahead("2"));
+    client.close();
+    ASSERT_TRUE(server.handler().wait_executed(2));
+    server.release(1);
+    EXPECT_EQ(server.on_loop([&](Server &) { return server.handler().closed_count(); }), 0U);
+    server.release(1);
+    EXPECT_TRUE(server.handler().wait_closed(1));
+}
+
+TEST(Session, OnlySoManyRunAhead) {
+    LoopServer server;
+    Client client{server.path()};
+    constexpr std::size_t kCommands = 2000;
+    std::string all, expected;
+    for (std::size_t i = 0; i < kCommands; i++) {
+        all += ahead(std::to_string(i));
+        expected += "+" + std::to_string(i) + "\r\n";
+    }
+    client.send(all);
+    std::size_t most = 0;
+    for (std::size_t done = 0; done < kCommands; done++) {
+        ASSERT_TRUE(server.handler().wait_executed(done + 1));
+        most = std::max(most, server.on_loop([&](Server &) { return server.handler().executed(); }) - done);
+        server.release(1);
+    }
+    EXPECT_GT(most, 50U);
+    EXPECT_LT(most, 500U);
+    EXPECT_EQ(client.receive(expected.size()), expected);
+}
+
+TEST(Session, ALargeOneRunsAheadOfNothing) {
+    LoopServer server;
+    Client client{server.path()};
+    const std::string large(std::size_t{60} << 20, 'L'); // near the greatest that a request can be
+    std::thread writer{[&] { client.send(ahead(large) + ahead("b")); }};
+    ASSERT_TRUE(server.handler().wait_executed(1));
+    writer.join();
+    EXPECT_EQ(server.on_loop([&](Server &) { return server.handler().executed(); }), 1U);
+    server.release(1);
+    EXPECT_TRUE(client.receive(large.size() + 3) == "+" + large + "\r\n");
+    ASSERT_TRUE(server.handler().wait_executed(2));
+    server.release(1);
+    EXPECT_EQ(client.receive(4), "+b\r\n");
+}
+
+TEST(Session, ADrainWaitsForThoseThatRunAhead) {
+    LoopServer server;
+    Client client{server.path()};
+    client.send(ahead("1") + ahead("2") + echo("3"));
+    ASSERT_TRUE(server.handler().wait_executed(2));
+    auto drained = server.drain();
+    server.release(2);
+    drained.get();
+    EXPECT_EQ(client.receive_rest(), "+1\r\n+2\r\n");
 }
 
 TEST(Session, ExecutesAndRepliesAfterHalfClose) {
