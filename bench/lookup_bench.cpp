@@ -203,6 +203,8 @@ class Bench {
             });
         };
         add_way("single", [=] { return s->count_maybe(k->keys); });
+        if (s->has_ungated())
+            add_way("single, gates left out", [=] { return s->count_maybe_ungated(k->keys); });
         add_way("single, in turn", [=] { return s->count_maybe_in_turn(k->keys); });
         for (const std::size_t batch : kBatches) {
             const std::string by = " by " + std::to_string(batch);

@@ -9,6 +9,7 @@
 #include "bench_key.h"
 #include "shmbloom/shmbloom.h"
 #include "standalone_filter.h"
+#include "ungated.h"
 
 namespace shmbloom::bench {
 
@@ -24,16 +25,10 @@ class Subject {
     Subject(std::uint64_t n, double p, geometry::LayoutChoice layout) : filter_{n, p, layout} {
         for (std::uint64_t i = 0; i < n; i++)
             filter_.add(hash(make_key(i)));
-        shmbloom_options options{};
-        options.struct_size = sizeof options;
-        options.runtime_dir = filter_.runtime_dir().c_str();
-        char error[512] = "";
-        options.error_text = error;
-        options.error_text_size = sizeof error;
-        shmbloom_filter *handle = nullptr;
-        if (shmbloom_open(&handle, StandaloneFilter::kName, &options) < 0)
-            throw std::runtime_error(error);
-        handle_.reset(handle);
+        handle_ = open();
+        ungated_ = open();
+        if (!shmbloom_bench_leave_out_gates(ungated_.get()))
+            ungated_.reset();
     }
 
     std::uint64_t hash(const Key &key) const { return filter_.hash(&key, sizeof key); }
@@ -47,14 +42,11 @@ class Subject {
     }
 
     // How many of the keys are "maybe"; all others must be "absent".
-    std::size_t count_maybe(const std::vector<Key> &keys) const {
-        std::size_t answers[3] = {};
-        for (const Key &key : keys)
-            answers[shmbloom_contains(handle_.get(), &key, sizeof key)]++;
-        if (answers[SHMBLOOM_UNVERIFIED] != 0)
-            throw std::runtime_error("a lookup was answered 'unverified'");
-        return answers[SHMBLOOM_MAYBE];
-    }
+    std::size_t count_maybe(const std::vector<Key> &keys) const { return count_maybe(handle_, keys); }
+
+    // The same without looking at the gates.
+    bool has_ungated() const { return ungated_ != nullptr; }
+    std::size_t count_maybe_ungated(const std::vector<Key> &keys) const { return count_maybe(ungated_, keys); }
 
     // The same with each lookup waiting for the one before: its latency.
     std::size_t count_maybe_in_turn(const std::vector<Key> &keys) const {
@@ -100,6 +92,30 @@ class Subject {
     }
 
   private:
+    using Handle = std::unique_ptr<shmbloom_filter, Closer>;
+
+    Handle open() const {
+        shmbloom_options options{};
+        options.struct_size = sizeof options;
+        options.runtime_dir = filter_.runtime_dir().c_str();
+        char error[512] = "";
+        options.error_text = error;
+        options.error_text_size = sizeof error;
+        shmbloom_filter *handle = nullptr;
+        if (shmbloom_open(&handle, StandaloneFilter::kName, &options) < 0)
+            throw std::runtime_error(error);
+        return Handle{handle};
+    }
+
+    static std::size_t count_maybe(const Handle &handle, const std::vector<Key> &keys) {
+        std::size_t answers[3] = {};
+        for (const Key &key : keys)
+            answers[shmbloom_contains(handle.get(), &key, sizeof key)]++;
+        if (answers[SHMBLOOM_UNVERIFIED] != 0)
+            throw std::runtime_error("a lookup was answered 'unverified'");
+        return answers[SHMBLOOM_MAYBE];
+    }
+
     // n is a multiple of batch.
     template <typename Call>
     std::size_t count_batches(std::size_t n, std::size_t batch, Call call) const {
@@ -115,7 +131,7 @@ class Subject {
     }
 
     StandaloneFilter filter_;
-    std::unique_ptr<shmbloom_filter, Closer> handle_;
+    Handle handle_, ungated_;
 };
 
 // Keys of a round, in each form that they are asked in.

@@ -69,9 +69,7 @@ int shmbloom__look_up_number(shmbloom_filter *f, uint64_t key) {
 /* ---- Lookups of short keys in filters that answer as they find: what most lookups are. ---- */
 
 static inline int test_classic(const shmbloom_filter *f, uint64_t hash) {
-    const struct shmbloom_shape shape = {
-        .layout = SHMBLOOM_LAYOUT_CLASSIC, .probes = f->shape.probes, .size = f->shape.size};
-    return shmbloom_test_bits(f->words, &shape, hash);
+    return shmbloom_test_anywhere(f->words, f->shape.probes, f->shape.size, hash);
 }
 
 static int test_blocked(const shmbloom_filter *f, uint64_t hash) {

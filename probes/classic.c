@@ -13,16 +13,12 @@ struct survivors {
     uint8_t index[SHMBLOOM__HASHES_AT_ONCE];
 };
 
-static inline bool is_set(const uint64_t *words, uint64_t bit) {
-    return __atomic_load_n(&words[bit / 64], __ATOMIC_RELAXED) >> (bit % 64) & 1;
-}
-
 /* Tests the probe at which all of `s` are, keeps those whose bit is set, and brings them to their next. */
 static inline void test_stage(const uint64_t *words, uint64_t bits, struct survivors *s, bool fetches) {
     size_t kept = 0;
     for (size_t i = 0; i < s->count; i++) {
         const uint64_t x = s->x[i];
-        const bool set = is_set(words, shmbloom_multiply_high(x, bits));
+        const uint64_t set = shmbloom_read_bit(words, shmbloom_multiply_high(x, bits));
         const uint64_t next = shmbloom_next_probe(x);
         s->x[kept] = next;
         s->index[kept] = s->index[i];
