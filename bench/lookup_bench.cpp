@@ -163,8 +163,10 @@ class Bench {
         for (const auto &peer : size->peers) {
             std::fprintf(stderr, "filling %llu keys, %s ...\n", static_cast<unsigned long long>(n),
                          peer->name().c_str());
-            for (std::uint64_t i = 0; i < n; i++)
+            for (std::uint64_t i = 0; i < n; i++) {
+                throw_if_stopped();
                 peer->add(make_key(i));
+            }
         }
         return size;
     }
@@ -333,6 +335,10 @@ Options parse(int argc, char **argv) {
                 "usage: lookup_bench [--keys 1e6,1e8] [--fpr 0.01] [--rounds 15] [--seed 1] [--json FILE] "
                 "[--no-peers] [--quick]");
     }
+    if (optind < argc)
+        throw std::invalid_argument("'" + std::string{argv[optind]} + "' is no option; see bench/README.md");
+    if (options.fpr >= 1)
+        throw std::invalid_argument("--fpr is below 1");
     return options;
 }
 
@@ -344,6 +350,7 @@ int main(int argc, char **argv) {
     using namespace shmbloom::bench;
     try {
         const Options options = parse(argc, argv);
+        stop_on_signals();
         const Report report = Bench{options}.run();
         print_table(report);
         if (!options.json.empty())

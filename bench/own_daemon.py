@@ -1,10 +1,43 @@
 """A daemon of its own and the programs that load it: what the benchmarks in Python have in common."""
+import argparse
 import os
 import re
+import signal
 import socket
 import statistics
 import subprocess
+import sys
 import time
+
+# What was made is removed, as after any failure.
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+
+
+def number(least, of=int):
+    """The type of an option's value: a number of at least `least`."""
+    def parse(text):
+        value = of(float(text))
+        if value < least:
+            raise argparse.ArgumentTypeError(f"{text} is below {least}")
+        return value
+    parse.__name__ = "number"
+    return parse
+
+
+def build_folder(text):
+    """The type of the build folder."""
+    if not os.access(f"{text}/daemon/shmbloomd", os.X_OK):
+        raise argparse.ArgumentTypeError(f"there is no daemon/shmbloomd in {text}; see README.md for what to build")
+    return text
+
+
+def parts(text, known):
+    """The --parts asked for, of those known."""
+    asked = text.split(",")
+    for part in asked:
+        if part not in known:
+            sys.exit(f"--parts: '{part}' is none of {', '.join(known)}")
+    return asked
 
 
 class Daemon:

@@ -8,6 +8,8 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "stop.h"
+
 namespace shmbloom::bench {
 
 namespace {
@@ -93,8 +95,10 @@ Disturbance run_rounds(std::vector<Contestant> &contestants, unsigned rounds, st
         prepare(round);
         std::shuffle(order.begin(), order.end(), random);
         const Counters before = read_counters();
-        for (const std::size_t i : order)
+        for (const std::size_t i : order) {
+            throw_if_stopped();
             contestants[i].ns.push_back(measure(contestants[i]));
+        }
         const Counters after = read_counters();
         disturbed.push_back(after.steal != before.steal || after.switches - before.switches > kSwitchesAllowed);
         quiet += !disturbed.back();

@@ -9,6 +9,7 @@
 #include "bench_key.h"
 #include "shmbloom/shmbloom.h"
 #include "standalone_filter.h"
+#include "stop.h"
 #include "ungated.h"
 
 namespace shmbloom::bench {
@@ -23,8 +24,10 @@ struct Closer {
 class Subject {
   public:
     Subject(std::uint64_t n, double p, geometry::LayoutChoice layout) : filter_{n, p, layout} {
-        for (std::uint64_t i = 0; i < n; i++)
+        for (std::uint64_t i = 0; i < n; i++) {
+            throw_if_stopped();
             filter_.add(hash(make_key(i)));
+        }
         handle_ = open();
         ungated_ = open();
         if (!shmbloom_bench_leave_out_gates(ungated_.get()))

@@ -80,7 +80,7 @@ std::string state_line(const InstanceState &state) {
                        format_age(state.journal_retention_s * 1000) + "; recovery about " +
                        format_age(static_cast<std::uint64_t>(state.expected_recovery_seconds * 1000)) + "\n";
     if (state.next_lsn != 0)
-        text += "next LSN " + std::to_string(state.next_lsn) + ", to be noted before a dump (rebuild --since)";
+        text += "durable LSN " + std::to_string(state.durable_lsn) + ", to be noted before a dump (rebuild --since)";
     if (state.next_lsn != 0 && state.max_memory_bytes && state.segments_bytes)
         text += "; memory " + format_bytes(*state.segments_bytes) + " of " + format_bytes(*state.max_memory_bytes);
     text += state.next_lsn != 0 ? "\n" : "";

@@ -34,11 +34,15 @@ static int check_size(const struct shmbloom__keys *keys, size_t i) {
     return key->data == NULL && key->size > 0 ? -EINVAL : 0;
 }
 
-int shmbloom__check_sizes(const struct shmbloom__keys *keys) {
+static int check_some_sizes(const struct shmbloom__keys *keys, size_t begin, size_t count) {
     int r = 0;
-    for (size_t i = 0; r == 0 && i < keys->n; i++)
+    for (size_t i = begin; r == 0 && i < begin + count; i++)
         r = check_size(keys, i);
     return r;
+}
+
+int shmbloom__check_sizes(const struct shmbloom__keys *keys) {
+    return check_some_sizes(keys, 0, keys->n);
 }
 
 int shmbloom__check_type(const struct shmbloom__hashing *hashing, const struct shmbloom__keys *keys) {
@@ -123,8 +127,11 @@ static int look_blocks_up(shmbloom_filter *f, const struct shmbloom__keys *keys,
         int r = check_filter(f, keys, hash_domain);
         if (live && r == 0)
             r = hash_block(f, keys, begin, count, answers, &blocks[which]);
-        else
+        else {
             f->unprobed += count;
+            if (r == 0)
+                r = check_some_sizes(keys, begin, count); /* a caller's mistake shows before the filter is live */
+        }
         if (f->near)
             test_block(f, &blocks[which], NULL);
         else

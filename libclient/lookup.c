@@ -188,40 +188,40 @@ int shmbloom_hash_u64(shmbloom_filter *f, uint64_t key, uint64_t *hash, uint64_t
     return r;
 }
 
-/* Where a key of type bytes is; false: it cannot be a key. */
-static inline bool find_key(const struct shmbloom__keys *keys, size_t i, const void **data, size_t *size) {
-    if (keys->kind == SHMBLOOM__PACKED) {
-        *size = keys->offsets[i + 1] - keys->offsets[i];
-        *data = *size > 0 ? (const char *)keys->data + keys->offsets[i] : NULL;
-    } else {
+/* Where key `i` of type bytes is. `packed` is a constant where this is called. */
+SHMBLOOM__INLINE const void *locate_key(const struct shmbloom__keys *keys, bool packed, size_t i, size_t *size) {
+    if (!packed) {
         const shmbloom_key *key = (const shmbloom_key *)keys->data + i;
         *size = key->size;
-        *data = key->data;
-        if (*data == NULL && *size > 0)
-            return false;
+        return key->data;
     }
-    return *size <= SHMBLOOM_KEY_MAX_BYTES;
+    *size = keys->offsets[i + 1] - keys->offsets[i];
+    return *size > 0 ? (const char *)keys->data + keys->offsets[i] : NULL;
 }
 
-static uint64_t hash_texts(const struct shmbloom__hashing *hashing, const struct shmbloom__keys *keys, size_t begin,
-                           size_t count, uint64_t *hashes) {
+/* False: it cannot be a key. */
+static bool hash_any(const struct shmbloom__hashing *hashing, const void *data, size_t size, uint64_t *hash) {
+    *hash = 0;
+    if (size > SHMBLOOM_KEY_MAX_BYTES || (data == NULL && size > 0))
+        return false;
+    *hash = hashing->normalization == 0 ? shmbloom__hash_plain(data, size, hashing->seed)
+                                        : hash_bytes(hashing, data, size);
+    return true;
+}
+
+/* The short ones here, in as few instructions as can be. */
+SHMBLOOM__INLINE uint64_t hash_texts(const struct shmbloom__hashing *hashing, const struct shmbloom__keys *keys,
+                                     bool packed, size_t begin, size_t count, uint64_t *hashes) {
     const uint64_t seed = hashing->seed;
-    const bool plain = hashing->normalization == 0;
+    const size_t shorts = hashing->normalization == 0 ? SHMBLOOM_KEY_SHORT_BYTES : 0;
     uint64_t invalid = 0;
     for (size_t i = 0; i < count; i++) {
-        const void *data;
         size_t size;
-        hashes[i] = 0;
-        if (!find_key(keys, begin + i, &data, &size)) {
-            invalid |= UINT64_C(1) << i;
-            continue;
-        }
-        if (!plain)
-            hashes[i] = hash_bytes(hashing, data, size);
-        else if (SHMBLOOM__LIKELY(size - 1 < SHMBLOOM_KEY_SHORT_BYTES))
+        const void *const data = locate_key(keys, packed, begin + i, &size);
+        if (SHMBLOOM__LIKELY(size - 1 < shorts) && SHMBLOOM__LIKELY(data != NULL))
             hashes[i] = shmbloom_hash_short(data, size, seed);
-        else
-            hashes[i] = shmbloom__hash_plain(data, size, seed);
+        else if (!hash_any(hashing, data, size, &hashes[i]))
+            invalid |= UINT64_C(1) << i;
     }
     return invalid;
 }
@@ -237,8 +237,10 @@ uint64_t shmbloom__hash_block(const struct shmbloom__hashing *hashing, const str
         hash_numbers(hashing->seed, (const uint64_t *)keys->data + begin, count, hashes);
     else if (keys->kind == SHMBLOOM__HASHES)
         memcpy(hashes, (const uint64_t *)keys->data + begin, count * sizeof *hashes);
+    else if (keys->kind == SHMBLOOM__PACKED)
+        return hash_texts(hashing, keys, true, begin, count, hashes);
     else
-        return hash_texts(hashing, keys, begin, count, hashes);
+        return hash_texts(hashing, keys, false, begin, count, hashes);
     return 0;
 }
 

@@ -35,6 +35,14 @@ static int read_mode(uint32_t *flags, struct shmbloom__fault *fault) {
     return 0;
 }
 
+/* SHMBLOOM_SIMD=none: for tests, and to see whether a fault lies there. */
+static int check_simd(struct shmbloom__fault *fault) {
+    const char *wanted = secure_getenv("SHMBLOOM_SIMD");
+    if (wanted == NULL || wanted[0] == '\0' || strcmp(wanted, "none") == 0)
+        return 0;
+    return shmbloom__fail(fault, -EINVAL, "environment SHMBLOOM_SIMD", "must be none or not set");
+}
+
 static int read_options(const shmbloom_options *given, shmbloom_options *options, struct shmbloom__fault *fault) {
     memset(options, 0, sizeof *options);
     if (given != NULL) {
@@ -48,7 +56,8 @@ static int read_options(const shmbloom_options *given, shmbloom_options *options
         return shmbloom__fail(fault, -EINVAL, "options", "add_timeout_ms must be -1 to 86,400,000");
     if (options->add_timeout_ms == 0)
         options->add_timeout_ms = TIMEOUT_DEFAULT_MS;
-    return read_mode(&options->flags, fault);
+    const int r = check_simd(fault);
+    return r < 0 ? r : read_mode(&options->flags, fault);
 }
 
 static bool is_name(const char *name) {
@@ -80,10 +89,9 @@ static int resolve_first(shmbloom_filter *f) {
     return is_passing(r) || (f->place.lazy && is_absence(r)) ? 0 : r;
 }
 
-/* SHMBLOOM_SIMD=none: for tests, and to see whether a fault lies there. */
 static enum shmbloom__instructions choose_instructions(void) {
     const char *wanted = secure_getenv("SHMBLOOM_SIMD");
-    return wanted != NULL && strcmp(wanted, "none") == 0 ? SHMBLOOM__SCALAR : shmbloom__best_instructions();
+    return wanted != NULL && wanted[0] != '\0' ? SHMBLOOM__SCALAR : shmbloom__best_instructions();
 }
 
 /* Differs between handles; nothing secret. */

@@ -34,7 +34,7 @@ std::string read_option(RebuildRequest &request, std::string_view option, std::s
     }
     if (is_word(option, "SINCE")) {
         request.since_lsn = number;
-        return number && *number != 0 ? "" : wrong + "an LSN, as SB.STATE shows next_lsn";
+        return number && *number != 0 ? "" : wrong + "an LSN, as SB.STATE shows durable_lsn";
     }
     if (is_word(option, "SINCE-SECONDS")) {
         request.since_s = number;

@@ -88,9 +88,14 @@ void Dispatcher::execute(net::SessionId session, const net::Peer &peer, const Ar
     }
 }
 
+// What goes to memory only counts as soon as it is executed: behind one that waits for the disk its sender would learn of it
+// later, perhaps after a rebuild began.
 bool Dispatcher::runs_ahead(const Arguments &arguments) const {
     const Command *const command = find_command(arguments[0]);
-    return command != nullptr && command->kind == Command::kAdd;
+    if (command == nullptr || command->kind != Command::kAdd || arguments.size() < 2)
+        return false;
+    const Filter *const filter = instance_.find(arguments[1]);
+    return filter != nullptr && filter->record.is_journalled();
 }
 
 Instance::Done Dispatcher::reply_ok(const Call &call) const {

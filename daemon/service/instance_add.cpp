@@ -98,8 +98,9 @@ std::optional<Failure> Instance::full_refusal(const Filter &filter, std::span<co
 
 void Instance::acknowledge(const FilterPtr &filter, std::uint64_t session, std::string answers, std::size_t added,
                            const AddDone &done) {
-    if (filter->is_published()) // else dropped meanwhile: its slot may be another's
-        filter->count_acknowledged(*control_, answers.size(), added);
+    if (!filter->is_published()) // dropped meanwhile: its name may be another's by now, which does not have these keys
+        return done(not_found(filter->record.name), "");
+    filter->count_acknowledged(*control_, answers.size(), added);
     filter->loads.count_keys(session, answers.size());
     done(std::nullopt, std::move(answers));
 }

@@ -86,8 +86,11 @@ std::optional<Failure> Instance::plan_replay(const Filter &filter, const Rebuild
     build.source_begun = ago ? unix_seconds() - std::min(unix_seconds(), *ago) : request.since_lsn ? 0 : unix_seconds();
     if (!from)
         from = next_lsn_of(ago.value_or(0) + request.overlap_s);
+    // Who waits to be acknowledged may be so after the source began.
+    if (from)
+        from = std::min(*from, journal_->durable());
     const auto &files = journal_->files().all();
-    const Lsn kept_from = files.empty() ? journal_->next() : files.front().first;
+    const Lsn kept_from = files.empty() ? journal_->durable() : files.front().first;
     // What came before the filter need not be there.
     build.replay_from = std::max(from.value_or(0), record.created);
     if (build.replay_from < kept_from)

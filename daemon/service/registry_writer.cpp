@@ -50,11 +50,12 @@ void RegistryWriter::end(const std::string &error) {
                 told.push_back(std::exchange(change.failed, nullptr));
         for (const auto &failed : told)
             failed(error);
-        return;
+    } else {
+        const std::vector<Change> done = std::exchange(carried_, {});
+        for (const Change &change : done)
+            change.durable();
     }
-    const std::vector<Change> done = std::exchange(carried_, {});
-    for (const Change &change : done)
-        change.durable();
+    // Also after a failure: those that came meanwhile are to be told of theirs.
     if (!waiting_.empty() && !writing_)
         begin();
 }

@@ -158,6 +158,7 @@ typedef struct shmbloom_info {
  * doubt, or its memory has lost its name: lookups then answer 2 and become certain by themselves. Under 1 ms; under 5
  * us when this process has the filter mapped already. Returns 0 and sets *ret, which shmbloom_close frees, or
  *   -EINVAL  bad name or option, struct_size 0, an unknown flag or a non-zero unknown tail, a bad SHMBLOOM_MODE
+ *            or SHMBLOOM_SIMD (none: without vector instructions, with the same answers)
  *   -ENXIO   no daemon of this boot has been here: no control file in any of the folders looked at
  *   -ENOENT  no filter of this name
  *   -EACCES  the control file or the segment may not be read: not in the daemon's group
@@ -176,8 +177,8 @@ int shmbloom_contains(shmbloom_filter *f, const void *key, size_t len);
 int shmbloom_contains_u64(shmbloom_filter *f, uint64_t key);
 
 /* Look n keys up; see convention 9. Much faster than one by one where the filter is larger than the caches. A doubt, a
- * new generation or a drop counts from the next 64 keys on. Return 0, also while the filter is in doubt, or, always
- * with all answers valid, the first of
+ * new generation or a drop counts from the next 64 keys on. Return 0 or, always with all answers valid, what is wrong
+ * with the first key with which something is, also while the filter is in doubt:
  *   -EINVAL      a NULL that must not be, offsets that decrease: every answer is 2; a key that is NULL and has a size:
  *                its answer is 2, the others are answered
  *   -EPROTOTYPE  keys of the other type: their answers are 2

@@ -219,6 +219,21 @@ TEST_F(BatchErrors, OfAFilterInDoubtAreNone) {
     EXPECT_EQ(answers, unverified);
 }
 
+// A caller's mistake does not wait for the filter to become live.
+TEST_F(BatchErrors, OfKeysAreKnownInDoubtToo) {
+    world.set_doubts(filter, SHMBLOOM_DOUBT_WARMING);
+    keys[70] = std::string((1 << 20) + 1, 'x');
+    EXPECT_EQ(many(links_handle.get(), Keys{keys}.data()), -E2BIG);
+    EXPECT_EQ(answers, unverified);
+    const Packed p{keys};
+    EXPECT_EQ(packed(links_handle.get(), p.bytes(), p.offsets()), -E2BIG);
+    EXPECT_EQ(answers, unverified);
+    Keys with_null{keys};
+    with_null.data()[3] = {nullptr, 1};
+    EXPECT_EQ(many(links_handle.get(), with_null.data()), -EINVAL); // of the first
+    EXPECT_EQ(answers, unverified);
+}
+
 TEST_F(BatchErrors, OfKeysThatAreTooLongAreTheirsAlone) {
     const std::string longest(1 << 20, 'x');
     keys[70] = longest + "x";

@@ -74,9 +74,10 @@ TEST(Shadow, DoesNotCountWhatIsInDoubt) {
 }
 
 // In a child each, since it is the environment that decides. 0, 1, 2, or 100 less -errno.
-int answer_in_mode(const World &world, const char *mode, std::uint32_t flags, std::string expected_text = "") {
+int answer_with(const World &world, const char *variable, const char *value, std::uint32_t flags,
+                const std::string &expected_text) {
     return in_child([&] {
-        ::setenv("SHMBLOOM_MODE", mode, 1);
+        ::setenv(variable, value, 1);
         char text[256] = "";
         shmbloom_options options = options_for(world);
         options.flags = flags;
@@ -88,6 +89,20 @@ int answer_in_mode(const World &world, const char *mode, std::uint32_t flags, st
             return std::strstr(text, expected_text.c_str()) != nullptr ? 100 - r : 255;
         return shmbloom_contains(f, "x", 1);
     });
+}
+
+int answer_in_mode(const World &world, const char *mode, std::uint32_t flags, const std::string &expected_text = "") {
+    return answer_with(world, "SHMBLOOM_MODE", mode, flags, expected_text);
+}
+
+TEST(Simd, IsTurnedOffByOneWordOnly) {
+    World world;
+    world.create("links");
+    for (const char *word : {"none", ""})
+        EXPECT_EQ(answer_with(world, "SHMBLOOM_SIMD", word, 0, ""), SHMBLOOM_ABSENT) << word;
+    for (const char *word : {"NONE", "none ", "off", "0", "avx2"})
+        EXPECT_EQ(answer_with(world, "SHMBLOOM_SIMD", word, 0, "SHMBLOOM_SIMD: must be none or not set"), 100 + EINVAL)
+            << word;
 }
 
 TEST(Shadow, IsWhatTheEnvironmentCanAskForToo) {

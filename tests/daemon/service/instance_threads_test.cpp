@@ -44,17 +44,20 @@ class InstanceThreads : public testing::Test {
         };
     }
 
-    void create(const std::string &name, Outcome &outcome, std::uint64_t capacity = 1000) {
+    void create(const std::string &name, Outcome &outcome, std::uint64_t capacity = 1000,
+                std::uint32_t durability = SHMBLOOM_DURABILITY_DURABLE) {
         CreateRequest request;
         request.name = name;
         request.capacity = capacity;
         request.fpr = 0.01;
+        request.durability = durability;
         instance.create(request, into(outcome));
     }
 
-    std::optional<Failure> create_and_wait(const std::string &name, std::uint64_t capacity = 1000) {
+    std::optional<Failure> create_and_wait(const std::string &name, std::uint64_t capacity = 1000,
+                                           std::uint32_t durability = SHMBLOOM_DURABILITY_DURABLE) {
         Outcome outcome;
-        create(name, outcome, capacity);
+        create(name, outcome, capacity, durability);
         loop.run_until([&] { return outcome.done; });
         return outcome.failure;
     }
@@ -71,7 +74,13 @@ class InstanceThreads : public testing::Test {
         return outcome.failure;
     }
 
-    void break_disk() { std::filesystem::create_directory(options.state_dir + "/registry.json.new"); }
+    // Not while the first filter's journal file is made and named.
+    void break_disk() {
+        loop.run_until([&] {
+            return instance.filters().empty() || !state.read_registry().value().journal.files.empty();
+        });
+        std::filesystem::create_directory(options.state_dir + "/registry.json.new");
+    }
     void mend_disk() { std::filesystem::remove(options.state_dir + "/registry.json.new"); }
 
     const test::TempFolder temp;
@@ -141,6 +150,61 @@ TEST_F(InstanceThreads, LoadEndsWarmingOnlyWhenThatIsOnTheDisk) {
     EXPECT_EQ(doubts(), 0u);
     ASSERT_FALSE(add("links", {&hash, 1}, &answer));
     EXPECT_EQ(answer, 1);
+}
+
+// Its sender may commit it to the source after the source was read.
+TEST_F(InstanceThreads, AnAddThatWaitsToBeAcknowledgedIsInTheRebuildThatBeginsMeanwhile) {
+    for (const std::uint32_t durability : {SHMBLOOM_DURABILITY_DURABLE, SHMBLOOM_DURABILITY_LOGGED}) {
+        const std::string name = durability == SHMBLOOM_DURABILITY_DURABLE ? "durable" : "logged";
+        ASSERT_FALSE(create_and_wait(name, 1000, durability));
+        Filter *const filter = instance.find(name);
+        const std::uint64_t domain = instance.hash_domain(*filter), waiting = 42, in_source = 4711;
+        Outcome added, begun, ended;
+        instance.add(1, name, domain, {&waiting, 1},
+                     [&](const std::optional<Failure> &failure, const std::string &) { added = {true, failure}; });
+        ASSERT_FALSE(added.done);
+        RebuildRequest request;
+        request.name = name;
+        request.overlap_s = 0;
+        instance.begin_rebuild(2, "test", request, into(begun));
+        loop.run_until([&] { return added.done && begun.done; });
+        ASSERT_FALSE(added.failure || begun.failure);
+        bool fed = false;
+        instance.bulk(2, name, domain, {in_source}, [&](const auto &failure, const auto &) {
+            EXPECT_FALSE(failure);
+            fed = true;
+        });
+        loop.run_until([&] { return fed; });
+        instance.end_rebuild(2, name, {.expected = 1, .shrink_percent = 100, .dry_run = false},
+                             [&](const std::optional<Failure> &failure, const SwitchResult &result) {
+                                 EXPECT_TRUE(result.switched);
+                                 ended = {true, failure};
+                             });
+        loop.run_until([&] { return ended.done; });
+        ASSERT_FALSE(ended.failure) << ended.failure->text;
+        EXPECT_TRUE(filter->segment->contains(in_source));
+        EXPECT_TRUE(filter->segment->contains(waiting));
+    }
+}
+
+// Another filter of its name would not have it.
+TEST_F(InstanceThreads, AnAddWhoseFilterIsDroppedIsNotAcknowledged) {
+    ASSERT_FALSE(create_and_wait("links"));
+    const std::uint64_t domain = instance.hash_domain(*instance.find("links")), hash = 42;
+    for (int tried = 0; tried < 20; tried++) { // which of the two is done first is the disk's to say
+        Outcome added, dropped;
+        instance.add(1, "links", domain, {&hash, 1}, [&](const std::optional<Failure> &failure, const std::string &) {
+            added = {true, failure};
+            if (failure)
+                EXPECT_STREQ(failure->word, "NOTFOUND");
+            else
+                EXPECT_NE(instance.find("links"), nullptr);
+        });
+        instance.drop("links", into(dropped));
+        loop.run_until([&] { return added.done && dropped.done; });
+        ASSERT_FALSE(dropped.failure);
+        ASSERT_FALSE(create_and_wait("links"));
+    }
 }
 
 TEST_F(InstanceThreads, CreateThatCannotBeWrittenLeavesNothing) {
@@ -231,8 +295,7 @@ TEST_F(InstanceThreads, ControlThatGoesIsMadeAnewWithEveryFilter) {
     shmbloom_slot copy;
     EXPECT_NE(shmbloom_read_slot(instance.control().slot(instance.find("links")->slot), &copy), 0u);
     EXPECT_STREQ(copy.name, "links");
-    loop.run_one(); // that the new one is noted
-    EXPECT_EQ(state.read_registry().value().control.uuid, instance.control().uuid());
+    loop.run_until([&] { return state.read_registry().value().control.uuid == instance.control().uuid(); });
     EXPECT_TRUE(state.read_registry().value().control_lost);
 }
 

@@ -150,6 +150,8 @@ TEST_F(Writer, LosesNoChangeThatCameDuringAWriteThatFailed) {
     loop.run_one();
     EXPECT_EQ(first.failed, 1);
     EXPECT_EQ(second.failed + second.durable, 0);
+    loop.run_one(); // nobody need ask for it: the second is told, too
+    EXPECT_EQ(second.failed, 1);
     mend_disk();
     writer.retry();
     loop.run_one();
