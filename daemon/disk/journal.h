@@ -67,6 +67,7 @@ class Journal {
 
     Lsn next() const { return next_; }
     Lsn durable() const { return durable_; } // every LSN below is synced
+    Lsn written() const { return written_; } // every LSN below is in a file, if that is still there
     // The same, as far as frames on the disk cover every LSN: what may be held against a later start.
     Lsn proven() const { return durable_chain_end_; }
 

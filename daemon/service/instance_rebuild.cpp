@@ -90,7 +90,8 @@ std::optional<Failure> Instance::plan_replay(const Filter &filter, const Rebuild
     if (from)
         from = std::min(*from, journal_->durable());
     const auto &files = journal_->files().all();
-    const Lsn kept_from = files.empty() ? journal_->durable() : files.front().first;
+    // Without a file: what is to be written into the first. What was written went with its folder.
+    const Lsn kept_from = files.empty() ? journal_->written() : files.front().first;
     // What came before the filter need not be there.
     build.replay_from = std::max(from.value_or(0), record.created);
     if (build.replay_from < kept_from)

@@ -2,6 +2,7 @@
 #include <fstream>
 
 #include "growth.h"
+#include "remove_folder.h"
 
 namespace shmbloom::test {
 namespace {
@@ -84,7 +85,7 @@ TEST_F(HashList, ThatLostItsJournalIsGivenUpOnceAndForAll) {
     start();
     create_growable("10000");
     add(0, 1000);
-    std::filesystem::remove_all(instance.state_dir() + "/journal");
+    remove_folder(instance.state_dir() + "/journal");
     ASSERT_TRUE(instance.daemon().wait_for_log("every filter has a full snapshot again"));
     add(1000, 8500); // where it would grow
     expect_given_up();

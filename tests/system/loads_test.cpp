@@ -2,6 +2,7 @@
 #include <csignal>
 
 #include "kept_filter.h"
+#include "remove_folder.h"
 
 namespace shmbloom::test {
 namespace {
@@ -38,7 +39,7 @@ class LoadsOf : public ::testing::TestWithParam<Durability> {
     void lose() {
         instance.kill();
         links.remove_segment();
-        std::filesystem::remove_all(instance.state_dir() + "/journal");
+        remove_folder(instance.state_dir() + "/journal");
         instance.start();
         EXPECT_EQ(instance.info("links").at("doubts"), links.is_journalled() ? "warming,damaged" : "warming,lossy");
     }

@@ -6,6 +6,7 @@
 
 #include "crash_steps.h"
 #include "kept_filter.h"
+#include "remove_folder.h"
 
 namespace shmbloom::test {
 namespace {
@@ -43,7 +44,7 @@ TEST_P(LostFolders, JournalRemovedUnderAddsGoesOnInANewOneAndIsWholeAgain) {
         while (!enough)
             links.try_add(20); // some may be refused
     }};
-    fs::remove_all(journal());
+    remove_folder(journal());
     EXPECT_TRUE(instance.daemon().wait_for_log("journal' was removed or moved away"));
     EXPECT_TRUE(instance.daemon().wait_for_log("every filter has a full snapshot again"));
     enough = true;
@@ -66,7 +67,7 @@ TEST_P(LostFolders, JournalMovedAwayIsTheSameAndMayBePutAside) {
 TEST_P(LostFolders, JournalRemovedAndAKillBeforeTheSnapshotsLeavesADoubtAndNoWrongAbsent) {
     instance.stop();
     instance.start({}, {{"SHMBLOOM_CRASH_AT", kFolderSteps.front().text()}});
-    fs::remove_all(journal());
+    remove_folder(journal());
     EXPECT_EQ(instance.daemon().wait().signal, SIGKILL);
     instance.remove_segments();
     instance.start();
@@ -104,7 +105,7 @@ TEST_P(LostFolders, StateMovedAwayIsSaidAndGoesOnWhereItIs) {
 // At once, as a file system that is taken away; `rm` takes the lock first, which ends the daemon.
 TEST_P(LostFolders, StateRemovedRefusesAddsAndLookupsGoOn) {
     instance.daemon().signal(SIGSTOP);
-    fs::remove_all(instance.state_dir());
+    remove_folder(instance.state_dir());
     instance.daemon().signal(SIGCONT);
     EXPECT_TRUE(instance.daemon().wait_for_log("was removed: adds to filters with a journal are refused"));
     EXPECT_TRUE(eventually([&] { return links.adder().tell("put refused") == "-5"; }));

@@ -3,6 +3,7 @@
 
 #include "kept_filter.h"
 #include "memory_view.h"
+#include "remove_folder.h"
 
 namespace shmbloom::test {
 namespace {
@@ -242,7 +243,7 @@ TEST_P(LostNames, LockWhileRunningEndsTheDaemonAndTheNextStartBringsItsWorkersBa
 
 // The same with the whole folder: no gate of the old control can be trusted to be reached.
 TEST_P(LostNames, RuntimeFolderWhileRunningEndsTheDaemonAndTheNextStartBringsItsWorkersBack) {
-    std::filesystem::remove_all(instance.runtime_dir());
+    remove_folder(instance.runtime_dir());
     EXPECT_NE(instance.daemon().wait().code, 0);
     links.expect_unverified();
     instance.start();
@@ -256,7 +257,7 @@ TEST_P(LostNames, PauseJustBeforeTheRuntimeFolderWentIsKept) {
     MemoryView view{instance.runtime_dir()};
     pause_gate(view.control_gate("links"));
     pause_gate(view.segment_gate("links"));
-    std::filesystem::remove_all(instance.runtime_dir());
+    remove_folder(instance.runtime_dir());
     instance.daemon().signal(SIGCONT);
     EXPECT_NE(instance.daemon().wait().code, 0);
     instance.start();

@@ -1,5 +1,6 @@
 // Rebuild: what is in a new generation, and what is not in it any more. Refusals: rebuild_refused_test.cpp.
 #include "generations.h"
+#include "remove_folder.h"
 
 namespace shmbloom::test {
 namespace {
@@ -234,7 +235,7 @@ TEST_F(Rebuild, OfAFilterThatLostAddsIsRefusedUntilTheOverlapHasPassedAndThenMen
     add(0, 1000);
     instance.kill();
     instance.remove_segments();
-    std::filesystem::remove_all(instance.state_dir() + "/journal");
+    remove_folder(instance.state_dir() + "/journal");
     instance.start();
     ASSERT_EQ(info("doubts"), "damaged");
     FilterWire wire{instance, "links"};

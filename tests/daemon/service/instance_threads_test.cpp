@@ -187,6 +187,23 @@ TEST_F(InstanceThreads, AnAddThatWaitsToBeAcknowledgedIsInTheRebuildThatBeginsMe
     }
 }
 
+// What a logged filter acknowledged and nobody synced went with the folder: a rebuild cannot bring it along.
+TEST_F(InstanceThreads, ARebuildKnowsWhatWentWithTheJournalsFolder) {
+    ASSERT_FALSE(create_and_wait("links", 1000, SHMBLOOM_DURABILITY_LOGGED));
+    const std::uint64_t hash = 42;
+    std::uint8_t answer;
+    ASSERT_FALSE(add("links", {&hash, 1}, &answer));
+    std::filesystem::rename(options.state_dir + "/journal", options.state_dir + "/away");
+    instance.beat();
+    Outcome begun;
+    RebuildRequest request;
+    request.name = "links";
+    instance.begin_rebuild(2, "test", request, into(begun));
+    loop.run_until([&] { return begun.done; });
+    ASSERT_TRUE(begun.failure);
+    EXPECT_NE(begun.failure->text.find("does not reach back"), std::string::npos) << begun.failure->text;
+}
+
 // Another filter of its name would not have it.
 TEST_F(InstanceThreads, AnAddWhoseFilterIsDroppedIsNotAcknowledged) {
     ASSERT_FALSE(create_and_wait("links"));
