@@ -1,11 +1,12 @@
 /* Adds over a Unix socket, to shmbloomd and to redis-server by the same code: how many keys a second, and how long each
  * request takes. Used by durability_bench.
  *
- * add_load SOCKET ours NAME HASH_DOMAIN | SOCKET redis SET -   and then
+ * add_load SOCKET ours|again NAME HASH_DOMAIN | SOCKET redis SET -   and then
  *   CONNECTIONS PIPELINE BATCH REQUESTS        each connection keeps PIPELINE requests of BATCH keys under way
  *   CONNECTIONS rate BATCH REQUESTS PER_SECOND requests leave at their times, whatever became of those before;
  *                                              a request's time counts from when it should have left
- * ours: SB.ADDH with BATCH hashes, as the library sends it; redis: SADD with BATCH members of 16 bytes. Prints
+ * ours: SB.ADDH with BATCH hashes, as the library sends it; again: the same, but every 256th request begins anew with the
+ * hashes of the first, so that nothing is added but at first; redis: SADD with BATCH members of 16 bytes. Prints
  * "keys_per_s K p50 MS p99 MS max MS". Not what the machine can do: one thread sends, reads and takes the times.
  */
 #include <errno.h>
@@ -20,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { IN_FLIGHT_MAX = 1 << 14, REPLIES_BYTES = 1 << 16 };
+enum { IN_FLIGHT_MAX = 1 << 14, REPLIES_BYTES = 1 << 16, AGAIN_AFTER = 256 };
 
 struct connection {
     int fd;
@@ -36,7 +37,8 @@ static struct {
     const char *name, *domain; /* domain NULL: redis */
     size_t batch, requests;
     size_t sent, answered, failed;
-    uint64_t random;
+    bool again;
+    uint64_t first_random, random;
     uint32_t *times_us;
 } load;
 
@@ -62,6 +64,8 @@ static size_t request_bytes_max(void) {
 
 static size_t put_request(char *at) {
     char *const begin = at;
+    if (load.again && load.sent % AGAIN_AFTER == 0)
+        load.random = load.first_random;
     if (load.domain == NULL) {
         at += sprintf(at, "*%zu\r\n$4\r\nSADD\r\n$%zu\r\n%s\r\n", load.batch + 2, strlen(load.name), load.name);
         for (size_t i = 0; i < load.batch; i++)
@@ -156,17 +160,19 @@ static int dial(const char *path) {
 
 int main(int argc, char **argv) {
     const bool is_rate = argc == 10 && strcmp(argv[6], "rate") == 0;
-    if ((argc != 9 && !is_rate) || (strcmp(argv[2], "ours") != 0 && strcmp(argv[2], "redis") != 0)) {
-        fputs("add_load SOCKET ours|redis NAME HASH_DOMAIN|- CONNECTIONS PIPELINE|rate BATCH REQUESTS [PER_SECOND]\n", stderr);
+    const bool is_redis = argc > 2 && strcmp(argv[2], "redis") == 0;
+    load.again = argc > 2 && strcmp(argv[2], "again") == 0;
+    if ((argc != 9 && !is_rate) || (!is_redis && !load.again && strcmp(argv[2], "ours") != 0)) {
+        fputs("add_load SOCKET ours|again|redis NAME HASH_DOMAIN|- CONNECTIONS PIPELINE|rate BATCH REQUESTS [PER_SECOND]\n", stderr);
         return 3;
     }
     load.name = argv[3];
-    load.domain = strcmp(argv[2], "ours") == 0 ? argv[4] : NULL;
+    load.domain = is_redis ? NULL : argv[4];
     const size_t connections = strtoul(argv[5], NULL, 10), pipeline = is_rate ? 0 : strtoul(argv[6], NULL, 10);
     load.batch = strtoul(argv[7], NULL, 10);
     load.requests = strtoul(argv[8], NULL, 10);
     const double step_ns = is_rate ? 1e9 / strtod(argv[9], NULL) : 0;
-    load.random = now_ns() ^ (uint64_t)getpid() << 40;
+    load.first_random = load.random = now_ns() ^ (uint64_t)getpid() << 40;
     load.times_us = calloc(load.requests, sizeof *load.times_us);
     struct connection *const all = calloc(connections, sizeof *all);
     struct pollfd *const polled = calloc(connections, sizeof *polled);

@@ -1,10 +1,11 @@
-// What a bulk build cannot do without, alone. Used by rebuild_bench.
-//     bulk_floor lines FILE KEYS          writes a text file of so many different lines, the longest of 13 bytes with
-//     its end bulk_floor hash FILE                reads it from the page cache, splits its lines and hashes each:
-//     seconds bulk_floor blocks KEYS FPR THREADS  sets four words each of as many random blocks as there are keys, in
-//     new shared
-//                                         memory of a `blocked` filter of that size, mapped in before: seconds
-//     bulk_floor set KEYS FPR THREADS     the bits of as many random hashes, as the daemon sets them in bulk: seconds
+// What a bulk build cannot do without, alone. Used by rebuild_bench. Each prints seconds, but for `lines`.
+//     bulk_floor lines FILE KEYS           writes a text file of so many different lines, the longest of 13 bytes with its
+//                                          end
+//     bulk_floor hash FILE                 reads it from the page cache, splits its lines and hashes each
+//     bulk_floor blocks KEYS FPR THREADS   sets four words each of as many random blocks as there are keys, in new shared
+//                                          memory of a `blocked` filter of that size, mapped in before
+//     bulk_floor set KEYS FPR THREADS      the bits of as many random hashes, as the daemon sets them in bulk
+//     bulk_floor boost KEYS FPR            Boost.Bloom's bulk insert of as many
 #include <cerrno>
 #include <charconv>
 #include <chrono>
@@ -21,6 +22,7 @@
 #include <unistd.h>
 #include <vector>
 
+#include "bulk_peer.h"
 #include "shmbloom/key.h"
 #include "shmbloom/probe.h"
 #include "standalone_filter.h"
@@ -163,8 +165,12 @@ int run(int argc, char **argv) {
     else if ((what == "blocks" || what == "set") && argc == 5)
         std::printf("%.6f\n", (what == "set" ? set_in_bulk : set_words)(number(argv[2]), std::strtod(argv[3], nullptr),
                                                                         static_cast<unsigned>(number(argv[4]))));
+    else if (what == "boost" && argc == 4)
+        std::printf("%.6f\n", insert_with_boost(number(argv[2]), std::strtod(argv[3], nullptr)));
     else {
-        std::fputs("bulk_floor lines FILE KEYS | hash FILE | blocks KEYS FPR THREADS | set KEYS FPR THREADS\n", stderr);
+        std::fputs("bulk_floor lines FILE KEYS | hash FILE | blocks KEYS FPR THREADS | set KEYS FPR THREADS | "
+                   "boost KEYS FPR\n",
+                   stderr);
         return 3;
     }
     return 0;

@@ -57,7 +57,7 @@ enum shmbloom__instructions shmbloom__best_instructions(void) {
 shmbloom__test_hashes *shmbloom__choose_test(const struct shmbloom_shape *shape,
                                              enum shmbloom__instructions instructions) {
     if (shape->layout != SHMBLOOM_LAYOUT_BLOCKED)
-        return shmbloom__is_near(shape) ? shmbloom__test_scalar : shmbloom__test_staged;
+        return shmbloom__is_near(shape) || shape->probes < 2 ? shmbloom__test_scalar : shmbloom__test_staged;
 #if defined(__x86_64__)
     if (instructions == SHMBLOOM__AVX2)
         return shape->probes == 2 ? shmbloom__test_avx2_2 : shmbloom__test_avx2_3;

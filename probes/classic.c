@@ -1,5 +1,6 @@
-/* `classic` in stages: probe i of all hashes, of which those stay whose bit is set, then their next lines are fetched
- * together. One hash after the other would wait for each of its lines, and guess wrong once where it ends. */
+/* `classic` in stages: two probes of all hashes, of which those stay whose bits are set, then one probe a stage, for
+ * which the lines of all that are left are fetched together. One hash after the other would wait for each of its lines,
+ * and guess wrong once where it ends. */
 #include <string.h>
 
 #include "probes.h"
@@ -12,6 +13,20 @@ struct survivors {
     uint64_t x[SHMBLOOM__HASHES_AT_ONCE];
     uint8_t index[SHMBLOOM__HASHES_AT_ONCE];
 };
+
+/* Tests the first two probes, whose lines are there, of all; keeps those of which both bits are set. */
+static inline void test_first(const uint64_t *words, uint64_t bits, struct shmbloom__hashes tested,
+                              struct survivors *s) {
+    size_t kept = 0;
+    for (size_t i = 0; i < tested.count; i++) {
+        const uint64_t second = shmbloom_next_probe(tested.hashes[i]);
+        s->x[kept] = shmbloom_next_probe(second);
+        s->index[kept] = (uint8_t)i;
+        kept += shmbloom_read_bit(words, shmbloom_multiply_high(tested.hashes[i], bits)) &
+                shmbloom_read_bit(words, shmbloom_multiply_high(second, bits));
+    }
+    s->count = kept;
+}
 
 /* Tests the probe at which all of `s` are, keeps those whose bit is set, and brings them to their next. */
 static inline void test_stage(const uint64_t *words, uint64_t bits, struct survivors *s, bool fetches) {
@@ -30,6 +45,7 @@ static inline void test_stage(const uint64_t *words, uint64_t bits, struct survi
     s->count = kept;
 }
 
+/* The lines of their next `probes`. */
 SHMBLOOM__FETCHING void fetch_rest(const uint64_t *words, uint64_t bits, const struct survivors *s, uint32_t probes) {
     for (size_t i = 0; i < s->count; i++) {
         uint64_t x = s->x[i];
@@ -42,15 +58,12 @@ size_t shmbloom__test_staged(const uint64_t *words, const struct shmbloom_shape 
                              uint8_t *answers, struct shmbloom__hashes next) {
     const size_t count = tested.count;
     const uint64_t bits = shape->size;
-    uint32_t left = shape->probes;
+    uint32_t left = shape->probes - 2;
     struct survivors s;
-    s.count = count;
-    for (size_t i = 0; i < count; i++) {
-        s.x[i] = tested.hashes[i];
-        s.index[i] = (uint8_t)i;
-    }
     if (next.count > count)
         next.count = count;
+    test_first(words, bits, tested, &s);
+    fetch_rest(words, bits, &s, left > 0);
     shmbloom__fetch_all(words, shape, next);
     for (; left > 0 && s.count > FEW; left--)
         test_stage(words, bits, &s, left > 1);

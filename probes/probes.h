@@ -2,7 +2,7 @@
  * are equal to its bit for bit, whatever is chosen here. For library and daemon.
  *
  *   scalar.c   right everywhere; `classic` key by key
- *   classic.c  `classic` in stages, for filters that the cache does not hold
+ *   classic.c  `classic` in stages, for two probes or more and filters that the cache does not hold
  *   avx2.h .c  `blocked`, four words at a time
  *   neon.c     the same on arm64
  *   choose.c   what this processor has
@@ -51,7 +51,7 @@ static inline bool shmbloom__is_near(const struct shmbloom_shape *shape) {
 shmbloom__test_hashes *shmbloom__choose_test(const struct shmbloom_shape *shape,
                                              enum shmbloom__instructions instructions);
 
-shmbloom__test_hashes shmbloom__test_scalar, shmbloom__test_staged;
+shmbloom__test_hashes shmbloom__test_scalar, shmbloom__test_staged; /* staged: k at least 2 */
 #if defined(__x86_64__)
 shmbloom__test_hashes shmbloom__test_avx2_2, shmbloom__test_avx2_3; /* by q */
 #elif defined(__aarch64__)
@@ -75,12 +75,17 @@ static inline size_t shmbloom__fetched_count(struct shmbloom__hashes tested, str
  * not made part of the caller by then: functions that prefetch are always inlined. */
 #define SHMBLOOM__FETCHING static inline __attribute__((always_inline))
 
-/* The first line that a test of this hash reads: the only one of a blocked filter, and enough for half of the absent
- * keys of a classic one. */
+/* The lines that a test of this hash reads first: the only one of a blocked filter, and the two of a classic one that
+ * are enough for three of four absent keys. */
 SHMBLOOM__FETCHING void shmbloom__fetch_first(const uint64_t *words, const struct shmbloom_shape *shape,
                                               uint64_t hash) {
     const uint64_t at = shmbloom_multiply_high(hash, shape->size);
-    __builtin_prefetch(words + (shape->layout == SHMBLOOM_LAYOUT_BLOCKED ? at * 8 : at / 64));
+    if (shape->layout == SHMBLOOM_LAYOUT_BLOCKED) {
+        __builtin_prefetch(words + at * 8);
+        return;
+    }
+    __builtin_prefetch(words + at / 64);
+    __builtin_prefetch(words + shmbloom_multiply_high(shmbloom_next_probe(hash), shape->size) / 64);
 }
 
 SHMBLOOM__FETCHING void shmbloom__fetch_all(const uint64_t *words, const struct shmbloom_shape *shape,

@@ -50,7 +50,8 @@ static void compare_all(const uint64_t *words, const struct shmbloom_shape *shap
                         size_t count) {
     compare("scalar", shmbloom__test_scalar, words, shape, hashes, count);
     if (shape->layout == SHMBLOOM_LAYOUT_CLASSIC) {
-        compare("staged", shmbloom__test_staged, words, shape, hashes, count);
+        if (shape->probes >= 2)
+            compare("staged", shmbloom__test_staged, words, shape, hashes, count);
         return;
     }
 #if defined(__x86_64__)
@@ -156,9 +157,11 @@ static void compare_sets(const struct shmbloom_shape *shape) {
 static void check_choice(void) {
     const struct shmbloom_shape blocked = {SHMBLOOM_LAYOUT_BLOCKED, 2, 1u << 24},
                                 classic = {SHMBLOOM_LAYOUT_CLASSIC, 7, 1u << 30},
+                                one_probe = {SHMBLOOM_LAYOUT_CLASSIC, 1, 1u << 30},
                                 small = {SHMBLOOM_LAYOUT_CLASSIC, 7, 4096};
     if (shmbloom__choose_test(&blocked, SHMBLOOM__SCALAR) != shmbloom__test_scalar ||
         shmbloom__choose_test(&classic, SHMBLOOM__SCALAR) != shmbloom__test_staged ||
+        shmbloom__choose_test(&one_probe, SHMBLOOM__SCALAR) != shmbloom__test_scalar ||
         shmbloom__choose_test(&small, shmbloom__best_instructions()) != shmbloom__test_scalar ||
         (shmbloom__best_instructions() != SHMBLOOM__SCALAR) !=
             (shmbloom__choose_test(&blocked, shmbloom__best_instructions()) != shmbloom__test_scalar))
