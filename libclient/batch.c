@@ -121,9 +121,12 @@ static int look_blocks_up(shmbloom_filter *f, const struct shmbloom__keys *keys,
     for (size_t begin = 0, which = 0; begin < keys->n; begin += SHMBLOOM__BLOCK, which = !which) {
         const size_t left = keys->n - begin;
         const size_t count = left < SHMBLOOM__BLOCK ? left : SHMBLOOM__BLOCK;
-        if (!SHMBLOOM__LIKELY(shmbloom__is_live(f)))
+        bool live =
+            shmbloom__is_live(f); /* one look: were there another, gates that change between would mix blocks up */
+        if (!SHMBLOOM__LIKELY(live)) {
             test_block(f, &blocks[!which], NULL); /* resolving may unmap its segment */
-        const bool live = shmbloom__may_answer(f);
+            live = shmbloom__resolve_for_lookup(f);
+        }
         int r = check_filter(f, keys, hash_domain);
         if (live && r == 0)
             r = hash_block(f, keys, begin, count, answers, &blocks[which]);

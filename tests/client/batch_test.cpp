@@ -1,11 +1,13 @@
 // Lookups of many keys: the same answers as one by one, in every form, and what they answer when something is wrong.
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <functional>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <thread>
 #include <unistd.h>
 
 #include "forms.h"
@@ -392,6 +394,47 @@ TEST_P(Middle, ReadsNoBitOfAFilterThatWasDropped) {
 
 INSTANTIATE_TEST_SUITE_P(NearAndFar, Middle,
                          testing::Values(Spec{}, Spec{.shape = {SHMBLOOM_LAYOUT_BLOCKED, 2, 40'000}},
+                                         Spec{.shape = {SHMBLOOM_LAYOUT_CLASSIC, 7, 20'000'000}}));
+
+// Between any two instructions: what is hashed is tested in the segment that it was hashed for, or not at all.
+class Race : public testing::TestWithParam<Spec> {};
+
+TEST_P(Race, WithAFilterThatIsDroppedAndMadeAnewIsNeverAnsweredAbsent) {
+    const auto added = texts(16);
+    std::vector<std::string> asked;
+    while (asked.size() < 65'536)
+        asked.insert(asked.end(), added.begin(), added.end());
+    const Keys keys{asked};
+    Spec warming = GetParam();
+    warming.doubts = SHMBLOOM_DOUBT_WARMING;
+    World world;
+    world.create("links", warming);
+    std::atomic<bool> done = false;
+    std::atomic<std::uint64_t> maybe = 0, absent = 0;
+    std::thread reader{[&, handle = open(world, "links")] {
+        Answers answers(keys.size());
+        while (!done) {
+            EXPECT_EQ(shmbloom_contains_many(handle.get(), keys.data(), keys.size(), answers.data()), 0);
+            absent += static_cast<std::uint64_t>(std::count(answers.begin(), answers.end(), SHMBLOOM_ABSENT));
+            maybe += static_cast<std::uint64_t>(std::count(answers.begin(), answers.end(), SHMBLOOM_MAYBE));
+        }
+    }};
+    for (int round = 0; round < 1000 && absent == 0 && !HasFailure(); round++) {
+        world.drop(*world.find("links"));
+        Filter &filter = world.create("links", warming);
+        for (const std::string &key : added)
+            world.add(filter, key);
+        world.set_doubts(filter, 0);
+        const std::uint64_t before = maybe;
+        EXPECT_TRUE(eventually([&] { return maybe > before; }));
+    }
+    done = true;
+    reader.join();
+    EXPECT_EQ(absent, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Far, Race,
+                         testing::Values(Spec{.shape = {SHMBLOOM_LAYOUT_BLOCKED, 2, 40'000}},
                                          Spec{.shape = {SHMBLOOM_LAYOUT_CLASSIC, 7, 20'000'000}}));
 
 } // namespace
