@@ -163,6 +163,7 @@ struct shmbloom_filter {
     const uint64_t *words;
     struct shmbloom_shape shape; /* copied out of the header: no number in shared memory is trusted twice */
     struct shmbloom__hashing hashing;
+    uint64_t flips[2]; /* of its seed, for keys of 9 to 16 bytes */
     /* How single keys are looked up in this segment, how many hashes are tested, whether fetching ahead is no use. */
     int (*look_up)(shmbloom_filter *f, const void *key, size_t len);
     int (*look_up_number)(shmbloom_filter *f, uint64_t key);
@@ -221,7 +222,7 @@ static inline bool shmbloom__may_answer(shmbloom_filter *f) {
     return shmbloom__resolve_for_lookup(f);
 }
 
-/* Sets look_up, look_up_number, test and near for the segment just attached. */
+/* Sets flips, look_up, look_up_number, test and near for the segment just attached. */
 void shmbloom__choose_lookups(shmbloom_filter *f);
 
 /* A key as it is; out of line, for XXH3 is large. */

@@ -107,6 +107,7 @@ static __attribute__((cold)) void choose_by_layout(shmbloom_filter *f) {
 }
 
 __attribute__((cold)) void shmbloom__choose_lookups(shmbloom_filter *f) {
+    shmbloom_make_flips(f->hashing.seed, f->flips);
     f->test = shmbloom__choose_test(&f->shape, f->instructions);
     f->near = shmbloom__is_near(&f->shape);
     f->look_up = shmbloom__look_up;
@@ -204,8 +205,8 @@ static bool hash_any(const struct shmbloom__hashing *hashing, const void *data, 
     *hash = 0;
     if (size > SHMBLOOM_KEY_MAX_BYTES || (data == NULL && size > 0))
         return false;
-    *hash = hashing->normalization == 0 ? shmbloom__hash_plain(data, size, hashing->seed)
-                                        : hash_bytes(hashing, data, size);
+    *hash =
+        hashing->normalization == 0 ? shmbloom__hash_plain(data, size, hashing->seed) : hash_bytes(hashing, data, size);
     return true;
 }
 

@@ -20,12 +20,15 @@ SHMBLOOM__INLINE int shmbloom__count(shmbloom_filter *f, int found) {
  * so that this one needs no stack. */
 SHMBLOOM__INLINE int shmbloom__look_up_short(shmbloom_filter *f, const void *key, size_t len, shmbloom__test_hash *test,
                                              int (*longer)(shmbloom_filter *f, const void *key, size_t len)) {
-    if (!SHMBLOOM__LIKELY(shmbloom__is_live(f)) || !SHMBLOOM__LIKELY(len - 1 < SHMBLOOM_KEY_MAX_BYTES) ||
-        !SHMBLOOM__LIKELY(key != NULL))
+    if (!SHMBLOOM__LIKELY(shmbloom__is_live(f)) || !SHMBLOOM__LIKELY(key != NULL))
         return shmbloom__look_up(f, key, len);
-    if (len > SHMBLOOM_KEY_SHORT_BYTES)
-        return longer(f, key, len);
-    return shmbloom__count(f, test(f, shmbloom_hash_short(key, len, f->hashing.seed)));
+    if (SHMBLOOM__LIKELY(len - 9 < 8))
+        return shmbloom__count(f, test(f, shmbloom_hash_9_to_16(key, len, f->flips)));
+    if (len - 1 < 8)
+        return shmbloom__count(f, test(f, shmbloom_hash_short(key, len, f->hashing.seed)));
+    if (!SHMBLOOM__LIKELY(len - 1 < SHMBLOOM_KEY_MAX_BYTES))
+        return shmbloom__look_up(f, key, len);
+    return longer(f, key, len);
 }
 
 SHMBLOOM__INLINE int shmbloom__look_up_short_number(shmbloom_filter *f, uint64_t key, shmbloom__test_hash *test) {

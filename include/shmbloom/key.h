@@ -70,6 +70,20 @@ static inline __attribute__((always_inline)) uint64_t shmbloom_hash_short(const 
     return XXH3_64bits_internal(key, size, seed, XXH3_kSecret, sizeof XXH3_kSecret, NULL);
 }
 
+/* What XXH3 of 9 to 16 bytes makes of the seed before it sees a key: made once, not in every lookup. */
+static inline void shmbloom_make_flips(uint64_t seed, uint64_t flips[2]) {
+    flips[0] = (XXH_readLE64(XXH3_kSecret + 24) ^ XXH_readLE64(XXH3_kSecret + 32)) + seed;
+    flips[1] = (XXH_readLE64(XXH3_kSecret + 40) ^ XXH_readLE64(XXH3_kSecret + 48)) - seed;
+}
+
+/* XXH3 of 9 to 16 bytes, with what shmbloom_make_flips made; as xxHash's XXH3_len_9to16_64b. */
+static inline __attribute__((always_inline)) uint64_t shmbloom_hash_9_to_16(const void *key, size_t size,
+                                                                            const uint64_t flips[2]) {
+    const uint64_t low = XXH_readLE64(key) ^ flips[0];
+    const uint64_t high = XXH_readLE64((const unsigned char *)key + size - 8) ^ flips[1];
+    return XXH3_avalanche(size + XXH_swap64(low) + high + XXH3_mul128_fold64(low, high));
+}
+
 /* The hash of a `bytes` key of at most SHMBLOOM_KEY_MAX_BYTES bytes; `key` may be NULL when size is 0. */
 static inline uint64_t shmbloom_hash_bytes(const void *key, size_t size, uint32_t normalization, uint64_t seed) {
     const unsigned char *bytes = (const unsigned char *)key;

@@ -37,6 +37,22 @@ static void check_hashes(void) {
     }
 }
 
+/* The shorter ways for short keys, against xxHash's own. */
+static void check_short_hashes(void) {
+    unsigned char key[SHMBLOOM_KEY_SHORT_BYTES];
+    uint64_t state = 1, flips[2];
+    for (size_t row = 0; row < 10000; row++) {
+        const size_t size = 1 + row % sizeof key;
+        const uint64_t seed = row < 100 ? row % 3 - 1 : state;
+        for (size_t i = 0; i < size; i++)
+            key[i] = (unsigned char)((state = state * 0xD1342543DE82EF95u + 1) >> 56);
+        const uint64_t hash = XXH3_64bits_withSeed(key, size, seed);
+        check(shmbloom_hash_short(key, size, seed) == hash, "short hash", row);
+        shmbloom_make_flips(seed, flips);
+        check(size < 9 || shmbloom_hash_9_to_16(key, size, flips) == hash, "hash of 9 to 16 bytes", row);
+    }
+}
+
 /* Setting the hash's bits must set these and no others, and each of them must be asked for. */
 static void check_set_and_test(const struct shmbloom_shape *shape, uint64_t hash, const uint64_t *expected,
                                size_t row) {
@@ -104,6 +120,7 @@ static void check_header(void) {
 
 int main(void) {
     check_hashes();
+    check_short_hashes();
     check_classic();
     check_blocked();
     check_header();
