@@ -5,8 +5,8 @@
  *   CONNECTIONS PIPELINE BATCH REQUESTS        each connection keeps PIPELINE requests of BATCH keys under way
  *   CONNECTIONS rate BATCH REQUESTS PER_SECOND requests leave at their times, whatever became of those before;
  *                                              a request's time counts from when it should have left
- * ours: SB.ADDH with BATCH hashes, as the library sends it; again: the same, but every 256th request begins anew with the
- * hashes of the first, so that nothing is added but at first; redis: SADD with BATCH members of 16 bytes. Prints
+ * ours: SB.ADDH with BATCH hashes, as the library sends it; again: the same, but every 256th request begins anew with
+ * the hashes of the first, so that nothing is added but at first; redis: SADD with BATCH members of 16 bytes. Prints
  * "keys_per_s K p50 MS p99 MS max MS". Not what the machine can do: one thread sends, reads and takes the times.
  */
 #include <errno.h>
@@ -27,7 +27,7 @@ struct connection {
     int fd;
     uint64_t *begun_ns; /* of the requests under way, a ring */
     size_t first, count;
-    char *out;          /* what the socket did not take yet */
+    char *out; /* what the socket did not take yet */
     size_t out_bytes, out_done;
     char in[REPLIES_BYTES];
     size_t in_bytes;
@@ -163,7 +163,9 @@ int main(int argc, char **argv) {
     const bool is_redis = argc > 2 && strcmp(argv[2], "redis") == 0;
     load.again = argc > 2 && strcmp(argv[2], "again") == 0;
     if ((argc != 9 && !is_rate) || (!is_redis && !load.again && strcmp(argv[2], "ours") != 0)) {
-        fputs("add_load SOCKET ours|again|redis NAME HASH_DOMAIN|- CONNECTIONS PIPELINE|rate BATCH REQUESTS [PER_SECOND]\n", stderr);
+        fputs(
+            "add_load SOCKET ours|again|redis NAME HASH_DOMAIN|- CONNECTIONS PIPELINE|rate BATCH REQUESTS [PER_SECOND]\n",
+            stderr);
         return 3;
     }
     load.name = argv[3];
@@ -172,11 +174,16 @@ int main(int argc, char **argv) {
     load.batch = strtoul(argv[7], NULL, 10);
     load.requests = strtoul(argv[8], NULL, 10);
     const double step_ns = is_rate ? 1e9 / strtod(argv[9], NULL) : 0;
+    if (connections == 0 || load.batch == 0 || load.requests == 0 ||
+        (is_rate ? !(strtod(argv[9], NULL) > 0) : pipeline == 0)) {
+        fputs("add_load: CONNECTIONS, PIPELINE, BATCH, REQUESTS and PER_SECOND are numbers above 0\n", stderr);
+        return 3;
+    }
     load.first_random = load.random = now_ns() ^ (uint64_t)getpid() << 40;
     load.times_us = calloc(load.requests, sizeof *load.times_us);
     struct connection *const all = calloc(connections, sizeof *all);
     struct pollfd *const polled = calloc(connections, sizeof *polled);
-    if (load.times_us == NULL || all == NULL || polled == NULL || connections == 0)
+    if (load.times_us == NULL || all == NULL || polled == NULL)
         die("memory");
     for (size_t i = 0; i < connections; i++) {
         all[i].fd = dial(argv[1]);
@@ -192,8 +199,8 @@ int main(int argc, char **argv) {
         struct timespec wait = {.tv_sec = 1};
         if (is_rate) {
             const uint64_t now = now_ns();
-            for (uint64_t due; load.sent < load.requests &&
-                               (due = begun + (uint64_t)((double)load.sent * step_ns)) <= now;)
+            for (uint64_t due;
+                 load.sent < load.requests && (due = begun + (uint64_t)((double)load.sent * step_ns)) <= now;)
                 ask(&all[load.sent % connections], due);
             if (load.sent < load.requests) {
                 const uint64_t due = begun + (uint64_t)((double)load.sent * step_ns), from = now_ns();
@@ -202,8 +209,8 @@ int main(int argc, char **argv) {
             }
         }
         for (size_t i = 0; i < connections; i++)
-            polled[i] = (struct pollfd){
-                .fd = all[i].fd, .events = (short)(POLLIN | (all[i].out_done < all[i].out_bytes ? POLLOUT : 0))};
+            polled[i] = (struct pollfd){.fd = all[i].fd,
+                                        .events = (short)(POLLIN | (all[i].out_done < all[i].out_bytes ? POLLOUT : 0))};
         if (ppoll(polled, connections, &wait, NULL) < 0 && errno != EINTR)
             die("poll");
         for (size_t i = 0; i < connections; i++) {

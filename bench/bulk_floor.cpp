@@ -1,11 +1,10 @@
 // What a bulk build cannot do without, alone. Used by rebuild_bench. Each prints seconds, but for `lines`.
-//     bulk_floor lines FILE KEYS           writes a text file of so many different lines, the longest of 13 bytes with its
-//                                          end
-//     bulk_floor hash FILE                 reads it from the page cache, splits its lines and hashes each
-//     bulk_floor blocks KEYS FPR THREADS   sets four words each of as many random blocks as there are keys, in new shared
-//                                          memory of a `blocked` filter of that size, mapped in before
-//     bulk_floor set KEYS FPR THREADS      the bits of as many random hashes, as the daemon sets them in bulk
-//     bulk_floor boost KEYS FPR            Boost.Bloom's bulk insert of as many
+//   bulk_floor lines FILE KEYS          writes a text file of so many different lines of at most 13 bytes
+//   bulk_floor hash FILE                reads it from the page cache, splits its lines and hashes each
+//   bulk_floor blocks KEYS FPR THREADS  sets four words each of as many random blocks as there are keys, in
+//                                       new shared memory of a `blocked` filter of that size, mapped in before
+//   bulk_floor set KEYS FPR THREADS     the bits of as many random hashes, as the daemon sets them in bulk
+//   bulk_floor boost KEYS FPR           Boost.Bloom's bulk insert of as many
 #include <cerrno>
 #include <charconv>
 #include <chrono>
@@ -15,6 +14,7 @@
 #include <exception>
 #include <fcntl.h>
 #include <functional>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -23,9 +23,9 @@
 #include <vector>
 
 #include "bulk_peer.h"
+#include "geometry/geometry.h"
 #include "shmbloom/key.h"
 #include "shmbloom/probe.h"
-#include "standalone_filter.h"
 #include "store/segment.h"
 
 namespace shmbloom::bench {
@@ -74,7 +74,8 @@ double hash_lines(const char *path) {
     std::uint64_t sum = 0;
     std::size_t rest = 0; // of a line, at the buffer's beginning
     const auto begin = Clock::now();
-    for (ssize_t n; (n = ::read(fd, buffer.data() + rest, kReadBytes)) > 0;) {
+    ssize_t n;
+    while ((n = ::read(fd, buffer.data() + rest, kReadBytes)) > 0) {
         const char *at = buffer.data(), *const end = at + rest + n;
         while (const void *found = std::memchr(at, '\n', static_cast<std::size_t>(end - at))) {
             const char *const line_end = static_cast<const char *>(found);
@@ -87,6 +88,8 @@ double hash_lines(const char *path) {
         std::memmove(buffer.data(), at, rest);
     }
     const double seconds = seconds_since(begin);
+    if (n < 0)
+        throw std::system_error(errno, std::generic_category(), path);
     sink = sum;
     ::close(fd);
     return seconds;
@@ -128,30 +131,38 @@ void map_in(std::uint64_t *words, std::uint64_t count) {
         __atomic_store_n(words + i, 0, __ATOMIC_RELAXED);
 }
 
+// Its name is gone at once, so that nothing is left behind by who is killed.
+std::unique_ptr<Segment> make_segment(std::uint64_t keys, double fpr) {
+    const auto plan = geometry::plan(keys, fpr, geometry::LayoutChoice::blocked);
+    if (const auto *error = std::get_if<std::string>(&plan))
+        throw std::invalid_argument(*error);
+    SegmentIdentity identity;
+    identity.filter_uuid = identity.state_uuid = Uuid::random();
+    identity.generation = 1;
+    identity.shape = std::get<geometry::Geometry>(plan).shape;
+    auto segment = std::make_unique<Segment>(Segment::Create{}, identity);
+    remove_shared_memory(segment->name(), segment->id());
+    map_in(segment->words(), segment->bits_bytes() / 8);
+    return segment;
+}
+
 double set_words(std::uint64_t keys, double fpr, unsigned threads) {
-    const StandaloneFilter filter{keys, fpr, geometry::LayoutChoice::blocked};
-    const std::uint64_t blocks = filter.geometry().shape.size;
-    std::uint64_t *const words = filter.words();
-    map_in(words, blocks * 8);
+    const auto segment = make_segment(keys, fpr);
+    std::uint64_t *const words = segment->words();
+    const std::uint64_t blocks = segment->identity().shape.size;
     return in_parts(keys, threads,
                     [&](std::uint64_t count, std::uint64_t seed) { set_blocks(words, blocks, count, seed); });
 }
 
 // Hashes are made block by block, in the cache, as they come off a connection; that is a nanosecond of it.
 double set_in_bulk(std::uint64_t keys, double fpr, unsigned threads) {
-    SegmentIdentity identity;
-    identity.filter_uuid = identity.state_uuid = Uuid::random();
-    identity.generation = 1;
-    identity.shape = StandaloneFilter{keys, fpr, geometry::LayoutChoice::blocked}.geometry().shape;
-    Segment segment{Segment::Create{}, identity};
-    remove_shared_memory(segment.name(), segment.id());
-    map_in(segment.words(), segment.bits_bytes() / 8);
+    const auto segment = make_segment(keys, fpr);
     return in_parts(keys, threads, [&](std::uint64_t count, std::uint64_t seed) {
         std::vector<std::uint64_t> hashes(16384);
         for (std::uint64_t done = 0; done < count; done += hashes.size()) {
             for (std::uint64_t &hash : hashes)
                 hash = seed = shmbloom_next_probe(seed);
-            sink = segment.set(hashes);
+            sink = segment->set(hashes);
         }
     });
 }

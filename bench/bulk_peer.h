@@ -6,8 +6,8 @@
 namespace shmbloom::bench {
 
 // Seconds of inserting so many random hashes, block by block as bulk_floor makes them, into a filter of its own at rate
-// `fpr`, which one thread alone has: its bits are set by plain writes, not by atomic ones. Throws std::runtime_error when
-// this was built without Boost.Bloom: see README.md.
+// `fpr`, which one thread alone has: its bits are set by plain writes, not by atomic ones. Throws std::runtime_error
+// when this was built without Boost.Bloom: see README.md.
 double insert_with_boost(std::uint64_t keys, double fpr);
 
 } // namespace shmbloom::bench

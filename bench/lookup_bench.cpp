@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <fstream>
 #include <getopt.h>
 #include <memory>
 #include <random>
@@ -45,7 +46,7 @@ struct Size {
     Keys hits, misses, halves;
     SizedKeys others[std::size(kOtherKeyBytes)];
     std::vector<std::uint64_t> offsets; // of keys that lie one behind the other
-    std::vector<std::uint64_t> lines; // first words of the lines that the misses have in the blocked filter
+    std::vector<std::uint64_t> lines;   // first words of the lines that the misses have in the blocked filter
 };
 
 void draw_keys(Size &size, std::size_t batch, std::mt19937_64 &random) {
@@ -321,9 +322,11 @@ Options parse(int argc, char **argv) {
             options.rounds = static_cast<unsigned>(parse_number(optarg));
         else if (c == 's')
             options.seed = static_cast<std::uint64_t>(parse_number(optarg));
-        else if (c == 'j')
+        else if (c == 'j') {
             options.json = optarg;
-        else if (c == 'n')
+            if (!std::ofstream{options.json, std::ios::app}) // not noticed after minutes only
+                throw std::invalid_argument("cannot write '" + options.json + "'");
+        } else if (c == 'n')
             options.peers = false;
         else if (c == 'q') {
             options.keys = {100'000};

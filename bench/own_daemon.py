@@ -1,12 +1,15 @@
 """A daemon of its own and the programs that load it: what the benchmarks in Python have in common."""
 import argparse
+import math
 import os
 import re
+import shutil
 import signal
 import socket
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 # What was made is removed, as after any failure.
@@ -16,12 +19,36 @@ signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 def number(least, of=int):
     """The type of an option's value: a number of at least `least`."""
     def parse(text):
-        value = of(float(text))
-        if value < least:
-            raise argparse.ArgumentTypeError(f"{text} is below {least}")
-        return value
+        value = float(text)
+        if not math.isfinite(value) or value < least:
+            raise argparse.ArgumentTypeError(f"{text} is not a number of at least {least}")
+        return of(value)
     parse.__name__ = "number"
     return parse
+
+
+def rate(text):
+    """The type of a rate of false maybes."""
+    value = float(text)
+    if not 1e-6 <= value <= 0.5:
+        raise argparse.ArgumentTypeError(f"{text} is not between 1e-6 and 0.5")
+    return value
+
+
+def folder(text):
+    """The type of a folder that is there."""
+    if not os.path.isdir(text):
+        raise argparse.ArgumentTypeError(f"{text} is no folder")
+    return text
+
+
+def new_file(text):
+    """The type of a file to be written at the end."""
+    try:
+        open(text, "a").close()
+    except OSError as error:
+        raise argparse.ArgumentTypeError(f"cannot write {text}: {error.strerror}")
+    return text
 
 
 def build_folder(text):
@@ -42,7 +69,7 @@ def parts(text, known):
 
 class Daemon:
     def __init__(self, place, name):
-        self.build = place.build
+        self.place, self.build = place, place.build
         self.state, self.runtime = f"{place.work}/{name}", f"{place.memory}/{name}"
         self.log = f"{place.work}/{name}.log"
 
@@ -50,8 +77,8 @@ class Daemon:
         """Seconds until it is ready, and what the log says."""
         out = open(self.log, "w+")
         began = time.monotonic()
-        self.process = subprocess.Popen([f"{self.build}/daemon/shmbloomd", "--state-dir", self.state,
-                                         "--runtime-dir", self.runtime], stderr=out)
+        self.process = self.place.run([f"{self.build}/daemon/shmbloomd", "--state-dir", self.state,
+                                       "--runtime-dir", self.runtime], stderr=out)
         while " ready: " not in open(self.log).read():
             assert self.process.poll() is None, open(self.log).read()
             time.sleep(0.001)
@@ -62,6 +89,8 @@ class Daemon:
         self.process.wait()
 
     def segments(self):
+        if not os.path.exists(f"{self.state}/registry.json"):
+            return []
         uuid = re.search(r'"state_uuid": "([0-9a-f-]{19})', open(f"{self.state}/registry.json").read()).group(1)
         prefix = "shmbloom." + uuid.replace("-", "")
         return [f"/dev/shm/{name}" for name in os.listdir("/dev/shm") if name.startswith(prefix)]
@@ -92,16 +121,16 @@ class Daemon:
         words = self.call("SB.INFO", name).split("\r\n")
         return words[words.index(field) + 2]
 
-    def add_random(self, name, batches):
-        """Batches of 65,536 random hashes."""
+    def add_random(self, name, batches, size=65536):
+        """Batches of random hashes."""
         domain = self.field(name, "hash_domain").encode()
         s = socket.socket(socket.AF_UNIX)
         s.connect(f"{self.runtime}/socket")
         for _ in range(batches):
-            hashes = os.urandom(8 * 65536)
+            hashes = os.urandom(8 * size)
             s.sendall(b"*4\r\n$7\r\nSB.ADDH\r\n$%d\r\n%s\r\n$16\r\n%s\r\n$%d\r\n" %
                       (len(name), name.encode(), domain, len(hashes)) + hashes + b"\r\n")
-            left = 65536 + 10
+            left = size + len(b"$%d\r\n\r\n" % size)
             while left > 0:
                 left -= len(s.recv(left))
 
@@ -124,22 +153,50 @@ def spread(values, digits=2):
 
 
 class Place:
-    """The build, a folder on the disk that is measured, and one in memory."""
+    """The build, a folder on the disk that is measured, and one in memory; and all that was started there."""
 
-    def __init__(self, build, work, memory):
-        self.build, self.work, self.memory = build, work, memory
+    def __init__(self, build, disk=None):
+        self.build, self.processes, self.daemons = build, [], []
+        self.work = tempfile.mkdtemp(prefix="shmbloom-bench-", dir=disk)
+        self.memory = tempfile.mkdtemp(prefix="shmbloom-bench-", dir="/dev/shm")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for process in self.processes:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+        for daemon in self.daemons:
+            daemon.remove_segments()
+        shutil.rmtree(self.memory)
+        shutil.rmtree(self.work)
+
+    def run(self, words, **options):
+        """Starts a process that ends with this place. A signal waits until it is known here."""
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+        try:
+            process = subprocess.Popen(words, preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, before),
+                                       **options)
+            self.processes.append(process)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        return process
 
     def daemon(self, name):
-        return Daemon(self, name)
+        self.daemons.append(Daemon(self, name))
+        return self.daemons[-1]
 
     def redis(self, name, *words):
         """A redis-server and its socket."""
         folder, sock = f"{self.work}/{name}", f"{self.memory}/{name}.sock"
         os.mkdir(folder)
-        process = subprocess.Popen(["redis-server", "--port", "0", "--unixsocket", sock, "--dir", folder, "--save", "",
-                                    *words], stdout=subprocess.DEVNULL)
+        process = self.run(["redis-server", "--port", "0", "--unixsocket", sock, "--dir", folder, "--save", "", *words],
+                           stdout=subprocess.DEVNULL)
         while not os.path.exists(sock):
-            assert process.poll() is None, "redis-server did not start"
+            if process.poll() is not None:
+                sys.exit(f"redis-server {' '.join(words)} did not start")
             time.sleep(0.01)
         return process, sock
 

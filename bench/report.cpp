@@ -60,10 +60,14 @@ double huge_page_share(const std::string &name) {
 }
 
 void print_table(const Report &report) {
-    std::printf("%-34s %10s %-8s %8s %8s %8s  %7s %7s %7s  %9s %8s %6s\n", "ns an operation", "keys", "layout",
+    std::size_t longest = 0;
+    for (const Row &row : report.rows)
+        longest = std::max(longest, row.what.size());
+    const int width = static_cast<int>(longest);
+    std::printf("%-*s %10s %-8s %8s %8s %8s  %7s %7s %7s  %9s %8s %6s\n", width, "ns an operation", "keys", "layout",
                 "median", "10 %", "90 %", "x lines", "10 %", "90 %", "fpr", "bits/key", "huge");
     for (const Row &row : report.rows)
-        std::printf("%-34s %10s %-8s %8.2f %8.2f %8.2f  %7s %7s %7s  %9s %8s %6s\n", row.what.c_str(),
+        std::printf("%-*s %10s %-8s %8.2f %8.2f %8.2f  %7s %7s %7s  %9s %8s %6s\n", width, row.what.c_str(),
                     row.keys > 0 ? cell("%.0f", static_cast<double>(row.keys)).c_str() : "", row.layout.c_str(),
                     row.ns.median, row.ns.low, row.ns.high, cell("%.2f", row.to_base.median).c_str(),
                     cell("%.2f", row.to_base.low).c_str(), cell("%.2f", row.to_base.high).c_str(),
