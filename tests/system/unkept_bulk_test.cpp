@@ -1,6 +1,7 @@
 // What came in bulk is in no journal: whoever declares a filter live, or goes back to an earlier generation, loses none
 // of it.
 #include <csignal>
+#include <regex>
 
 #include "growth.h"
 
@@ -131,7 +132,9 @@ TEST_F(UnkeptBulk, IsRefusedByAFilterThatIsToRefuseWhenItIsFull) {
     FilterWire wire{instance, "links"};
     ASSERT_EQ(wire.load({"BEGIN"}).text, "OK");
     ASSERT_FALSE(wire.bulk(wire.keys().range(0, 900)).is_error());
-    expect_says(wire.bulk(wire.keys().range(5000, 300)), "FULL", {"300 new keys", "1000 keys", "--capacity"});
+    const auto refused = wire.bulk(wire.keys().range(5000, 300));
+    expect_says(refused, "FULL", {"1000 keys", "--capacity"});
+    EXPECT_TRUE(std::regex_search(refused.text, std::regex{" (29[0-9]|300) new keys"})) << refused.text; // some "maybe"
     EXPECT_EQ(info("adds_refused"), "300");
     ASSERT_FALSE(wire.bulk(wire.keys().range(0, 900)).is_error()); // they are there
     const auto ended = wire.load({"END"}).fields();
