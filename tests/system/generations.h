@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <map>
+#include <system_error>
 
 #include "eventually.h"
 #include "hashed_keys.h"
@@ -63,6 +64,16 @@ class Generations : public ::testing::Test {
         EXPECT_EQ(reply.word(), word) << reply.text;
         for (const std::string &part : parts)
             EXPECT_NE(reply.text.find(part), std::string::npos) << "'" << part << "' in: " << reply.text;
+    }
+
+    // Of the filter, with this extension; none while its folder is not there yet.
+    std::vector<std::filesystem::path> filter_files(const std::string &extension) {
+        std::error_code missing;
+        std::vector<std::filesystem::path> files;
+        for (const auto &entry : std::filesystem::directory_iterator{filter_folder(), missing})
+            if (entry.path().extension() == extension)
+                files.push_back(entry.path());
+        return files;
     }
 
     std::string filter_folder() { return instance.state_dir() + "/" + info("uuid"); }

@@ -63,13 +63,7 @@ class Growth : public Generations {
             count++;
         return count;
     }
-    std::vector<std::filesystem::path> hash_files() {
-        std::vector<std::filesystem::path> files;
-        for (const auto &entry : std::filesystem::directory_iterator{filter_folder()})
-            if (entry.path().extension() == ".hashes")
-                files.push_back(entry.path());
-        return files;
-    }
+    std::vector<std::filesystem::path> hash_files() { return filter_files(".hashes"); }
     void expect_blocked(const std::string &why) {
         EXPECT_TRUE(eventually([&] { return info("growth_blocked").find(why) != std::string::npos; }))
             << info("growth_blocked");

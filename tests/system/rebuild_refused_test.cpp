@@ -44,12 +44,7 @@ class RebuildRefused : public Generations {
         expect_gone(kKeys - 100, 100);
     }
 
-    bool has_snapshot() {
-        for (const auto &entry : std::filesystem::directory_iterator{filter_folder()})
-            if (entry.path().extension() == ".snapshot")
-                return true;
-        return false;
-    }
+    bool has_snapshot() { return !filter_files(".snapshot").empty(); }
 
   private:
     std::map<std::string, std::string> before_;

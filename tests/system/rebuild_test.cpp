@@ -272,10 +272,9 @@ class RebuildFromASnapshot : public Rebuild {
     void bring_snapshot() {
         ASSERT_FALSE(instance.wire().call({"SB.SNAPSHOT", "links"}).is_error());
         std::filesystem::path newest;
-        for (const auto &entry : std::filesystem::directory_iterator{filter_folder()})
-            if (entry.path().extension() == ".snapshot" &&
-                (newest.empty() || std::stoull(entry.path().stem()) > std::stoull(newest.stem())))
-                newest = entry.path();
+        for (const auto &file : filter_files(".snapshot"))
+            if (newest.empty() || std::stoull(file.stem()) > std::stoull(newest.stem()))
+                newest = file;
         ASSERT_FALSE(newest.empty());
         std::filesystem::create_directories(instance.state_dir() + "/import");
         std::filesystem::copy_file(newest, instance.state_dir() + "/import/brought");
