@@ -121,8 +121,8 @@ static int look_blocks_up(shmbloom_filter *f, const struct shmbloom__keys *keys,
     for (size_t begin = 0, which = 0; begin < keys->n; begin += SHMBLOOM__BLOCK, which = !which) {
         const size_t left = keys->n - begin;
         const size_t count = left < SHMBLOOM__BLOCK ? left : SHMBLOOM__BLOCK;
-        bool live =
-            shmbloom__is_live(f); /* one look: were there another, gates that change between would mix blocks up */
+        /* One look: were there another, a filter that changes between would have one block tested as the other. */
+        bool live = shmbloom__is_live(f);
         if (!SHMBLOOM__LIKELY(live)) {
             test_block(f, &blocks[!which], NULL); /* resolving may unmap its segment */
             live = shmbloom__resolve_for_lookup(f);
